@@ -1,0 +1,237 @@
+//! What can be typed, and the help for it. Nothing else.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use switchboard::{Env, Options, Provider, discover};
+
+/// The MCP runtime for coding agents: every server you have configured, in any tool.
+#[derive(Debug, Parser)]
+#[command(name = "switchboard", version, arg_required_else_help = true, propagate_version = true)]
+#[command(
+    after_help = "Servers of projects and of other tools start nothing until you approve them: see `switchboard help trust`."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Work as if started in this directory
+    #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
+    pub(crate) directory: Option<PathBuf>,
+    /// Print data, and errors, as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say only what was asked for, and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Say also what needs no action
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// Never use colour
+    #[arg(long, global = true)]
+    pub(crate) no_color: bool,
+    /// Approve every server for this run (also: SWITCHBOARD_TRUST=1)
+    #[arg(long, global = true)]
+    pub(crate) trust: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List every server found, in any tool's files; never connects
+    List {
+        /// Also what does not count: shadowed, duplicate, filtered
+        #[arg(long)]
+        all: bool,
+    },
+    /// Explain one server: which file won, what it shadows, what its values are made of
+    Why {
+        #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        name: String,
+    },
+    /// Tell for each server whether it could start; never connects
+    Status {
+        /// Only these
+        #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        names: Vec<String>,
+    },
+    /// Add a server to your own file; without NAME, asks step by step
+    Add(Add),
+    /// Remove a server from the Switchboard file that has it
+    #[command(visible_alias = "rm")]
+    Remove {
+        #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        name: String,
+        /// Only in this file
+        #[arg(long, value_enum)]
+        scope: Option<ScopeArg>,
+    },
+    /// Switch a server on
+    Enable {
+        #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        name: String,
+    },
+    /// Switch a server off; one of another tool is switched in your own file, not in theirs
+    Disable {
+        #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        name: String,
+    },
+    /// Approve servers as they are defined now; a changed definition asks again
+    Trust(Trust),
+    /// Take approvals back
+    Untrust {
+        #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        names: Vec<String>,
+        /// All that were approved
+        #[arg(long, conflicts_with = "names")]
+        all: bool,
+    },
+    /// Copy servers of other tools into your own file, showing the difference first
+    Import(Import),
+    /// Name what is wrong with the configuration, worst first, and what to do about it
+    Doctor,
+    /// Print the completion script for a shell
+    Completions {
+        #[arg(value_enum)]
+        shell: ShellArg,
+    },
+    /// Print the JSON Schema of our own files
+    Schema {
+        #[arg(value_enum, default_value = "mcp")]
+        file: SchemaArg,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  switchboard add files -- npx -y @modelcontextprotocol/server-filesystem .
+  switchboard add sentry --url https://mcp.sentry.dev/mcp
+  switchboard add search --scope user --url https://example.com/mcp --header 'X-Key: ${SEARCH_KEY}'")]
+pub(crate) struct Add {
+    /// Letters, numbers, dash, underscore and dot
+    pub(crate) name: Option<String>,
+    /// Whose file: yours everywhere, or this project's
+    #[arg(long, value_enum, default_value = "project")]
+    pub(crate) scope: ScopeArg,
+    /// Address of a remote server
+    #[arg(long)]
+    pub(crate) url: Option<String>,
+    /// How to talk to the address
+    #[arg(long, value_enum, requires = "url")]
+    pub(crate) transport: Option<TransportArg>,
+    /// Bearer token for the address; better a placeholder such as '${TOKEN}'
+    #[arg(long)]
+    pub(crate) token: Option<String>,
+    /// Header for the address
+    #[arg(long = "header", value_name = "K: V")]
+    pub(crate) headers: Vec<String>,
+    /// Variable for the command
+    #[arg(long = "env", value_name = "K=V")]
+    pub(crate) env: Vec<String>,
+    /// Limit of one request in milliseconds; 0 for none
+    #[arg(long, value_name = "MS")]
+    pub(crate) timeout: Option<u64>,
+    /// Put it in the place of one with the same name
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// The command to run, with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+    pub(crate) names: Vec<String>,
+    /// All servers of this tool
+    #[arg(long, value_name = "PROVIDER", value_parser = provider)]
+    pub(crate) source: Option<Provider>,
+    /// All servers that wait
+    #[arg(long, conflicts_with_all = ["names", "source"])]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// Only these servers
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+    pub(crate) names: Vec<String>,
+    /// Only servers of this tool
+    #[arg(long, value_name = "PROVIDER", value_parser = provider)]
+    pub(crate) from: Option<Provider>,
+    /// Whose file to copy into
+    #[arg(long, value_enum, default_value = "user")]
+    pub(crate) scope: ScopeArg,
+    /// Show the difference and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScopeArg {
+    User,
+    Project,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TransportArg {
+    Http,
+    Sse,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaArg {
+    Mcp,
+    Settings,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShellArg {
+    Bash,
+    Elvish,
+    Fish,
+    Powershell,
+    Zsh,
+}
+
+impl ShellArg {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Elvish => "elvish",
+            Self::Fish => "fish",
+            Self::Powershell => "powershell",
+            Self::Zsh => "zsh",
+        }
+    }
+}
+
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}
+
+fn provider(id: &str) -> Result<Provider, String> {
+    Provider::from_id(id).ok_or_else(|| {
+        let ids: Vec<_> = Provider::all().map(Provider::id).collect();
+        format!("known are {}", ids.join(", "))
+    })
+}
+
+/// The names a shell may offer; reading configuration is safe at any time.
+fn server_names(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let Ok(env) = Env::capture() else { return Vec::new() };
+    let typed = typed.to_string_lossy();
+    let discovery = discover(&env, Options::default());
+    let names = discovery.servers.into_iter().filter(|server| server.name.starts_with(typed.as_ref()));
+    names.map(|server| CompletionCandidate::new(server.name)).collect()
+}

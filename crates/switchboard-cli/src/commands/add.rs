@@ -1,0 +1,159 @@
+//! `add`: writes a new server into a file of ours. What the user adds is trusted as it is.
+
+use switchboard::config::edit::{EditError, IfExists};
+use switchboard::config::file::ServerEntry;
+use switchboard::config::write::{self, Privacy};
+use switchboard::config::{Approvals, Approved, ServerSpec, definition, schema, validate};
+use switchboard::declared::{Declared, Limit, Remote, TransportName};
+use switchboard::template::{Syntax, Template};
+use switchboard::{Origin, Provider, Scope};
+
+use super::{Context, Outcome, own_file, wizard};
+use crate::args::{Add, ScopeArg, TransportArg};
+use crate::error::CommandError;
+use crate::terminal;
+
+pub(super) fn run(context: &Context, add: Add) -> Result<Outcome, CommandError> {
+    let add = match &add.name {
+        Some(_) => add,
+        None if terminal::is_interactive() && !context.printer.json => wizard::ask(add)?,
+        None => {
+            return Err(CommandError::usage("usage", "a name is needed where nobody can be asked")
+                .hint("switchboard add NAME -- COMMAND, or switchboard add NAME --url URL"));
+        }
+    };
+    let name = add.name.clone().unwrap_or_default();
+    let spec = spec(&name, &add)?;
+    let entry = ServerEntry::from_spec(&spec).map_err(|inexpressible| {
+        let what = format!("`{}` holds a placeholder that cannot be kept", inexpressible.field);
+        CommandError::usage("invalid-server", what)
+    })?;
+    let discovery = context.discover();
+    let (path, file) = own_file(context, &discovery, add.scope);
+    let if_exists = if add.replace { IfExists::Replace } else { IfExists::Refuse };
+    file.add(&name, &entry, if_exists)?;
+    write_schema(&path, add.scope);
+    approve(context, &name, &spec, add.scope, &path)?;
+    if context.printer.json {
+        let scope = scope(add.scope).as_str();
+        context.printer.json(&serde_json::json!({"name": name, "scope": scope, "path": path}))?;
+    }
+    context.printer.remark(&format!("Added `{name}` to {}", context.env.display(&path)));
+    warn_of_secret(context, &add);
+    warn_of_shadow(context, &name, &path);
+    Ok(Outcome::Done)
+}
+
+pub(super) const fn scope(scope: ScopeArg) -> Scope {
+    match scope {
+        ScopeArg::User => Scope::User,
+        ScopeArg::Project => Scope::Project,
+    }
+}
+
+/// The server that was typed, checked like one that was read.
+fn spec(name: &str, add: &Add) -> Result<ServerSpec, CommandError> {
+    if add.url.is_some() && !add.command.is_empty() {
+        return Err(CommandError::usage("usage", "Use either --url or -- <command...>, not both."));
+    }
+    if add.token.is_some() && add.url.is_none() {
+        return Err(CommandError::usage("usage", "--token requires --url (HTTP/SSE transport)."));
+    }
+    if !add.headers.is_empty() && add.url.is_none() {
+        return Err(CommandError::usage("usage", "--header requires --url (HTTP/SSE transport)."));
+    }
+    if !add.env.is_empty() && add.url.is_some() {
+        return Err(CommandError::usage("usage", "--env requires -- <command...> (stdio transport)."));
+    }
+    validate::name(name).map_err(EditError::Name)?;
+    let mut declared = Declared::empty(Remote::Http);
+    declared.transport = match add.transport {
+        Some(TransportArg::Http) => Some(TransportName::Remote(Remote::Http)),
+        Some(TransportArg::Sse) => Some(TransportName::Remote(Remote::Sse)),
+        None => None,
+    };
+    let mut words = add.command.iter().map(|word| template(word));
+    declared.command = words.next().filter(|command| !command.raw().trim().is_empty());
+    declared.args = words.collect();
+    declared.url = add.url.as_deref().map(template);
+    for pair in &add.env {
+        let (key, value) = pair.split_once('=').ok_or_else(|| {
+            CommandError::usage("usage", "--env needs NAME=VALUE").hint("for example --env PORT=8080")
+        })?;
+        declared.env.push((key.to_owned(), template(value)));
+    }
+    for header in &add.headers {
+        let (key, value) = header.split_once(':').ok_or_else(|| {
+            CommandError::usage("usage", "--header needs 'NAME: VALUE'")
+                .hint("for example --header 'X-Team: blue'")
+        })?;
+        declared.headers.push((key.trim().to_owned(), template(value.trim())));
+    }
+    if let Some(token) = &add.token {
+        declared.headers.push(("Authorization".to_owned(), template(&format!("Bearer {token}"))));
+    }
+    declared.conduct.timeout = add.timeout.map(Limit::from_millis);
+    validate::server(name, declared)
+        .map_err(|reasons| EditError::Invalid { name: name.to_owned(), reasons }.into())
+}
+
+fn template(text: &str) -> Template {
+    Template::parse(text, Syntax::Braced)
+}
+
+/// What a user adds is approved as it is, in either scope, until it changes.
+pub(super) fn approve(
+    context: &Context,
+    name: &str,
+    spec: &ServerSpec,
+    scope_arg: ScopeArg,
+    path: &std::path::Path,
+) -> Result<(), CommandError> {
+    // Our own user file needs no approval.
+    if scope_arg == ScopeArg::User {
+        return Ok(());
+    }
+    let scope = scope(scope_arg);
+    let origin = Origin { provider: Provider::Native, scope, path: Some(path.into()), line: None };
+    let project = context.discover().project.dir;
+    let hash = definition::hash(spec, &origin, &project);
+    let approved = Approved { server: name.to_owned(), source: path.display().to_string() };
+    Ok(Approvals::add(&context.env, &[(hash, approved)])?)
+}
+
+/// The schema that the file refers to. Editors miss it if it cannot be written; nothing else does.
+pub(super) fn write_schema(path: &std::path::Path, scope: ScopeArg) {
+    let refers = std::fs::read_to_string(path).is_ok_and(|text| text.contains(schema::FILE_REFERENCE));
+    if !refers {
+        return;
+    }
+    let privacy = if scope == ScopeArg::User { Privacy::Private } else { Privacy::Shared };
+    let text = format!("{:#}\n", schema::mcp_file().to_value());
+    let beside = path.with_file_name(schema::FILE_REFERENCE.trim_start_matches("./"));
+    drop(write::update::<write::WriteError>(&beside, privacy, |_| Ok(text.clone())));
+}
+
+/// A token in a file that others get to see.
+fn warn_of_secret(context: &Context, add: &Add) {
+    let in_clear = |text: &str| Template::parse(text, Syntax::Braced).is_plain() && !text.starts_with('!');
+    let values = add.env.iter().filter_map(|pair| pair.split_once('='));
+    let headers = add.headers.iter().filter_map(|header| header.split_once(':'));
+    let telling =
+        values.chain(headers).any(|(name, value)| switchboard::redact::is_telling(name) && in_clear(value));
+    let token = add.token.as_deref().is_some_and(in_clear);
+    if add.scope == ScopeArg::Project && (token || telling) {
+        context.printer.remark("warning: a secret now stands in a file that is shared with the project");
+        context.printer.remark("  hint: use --scope user, or a placeholder such as '${TOKEN}'");
+    }
+}
+
+/// The new definition may not be the one that counts.
+fn warn_of_shadow(context: &Context, name: &str, path: &std::path::Path) {
+    let discovery = context.discover();
+    match discovery.server(name) {
+        Some(server) if server.origin.path.as_deref() == Some(path) => {}
+        _ => {
+            context.printer.remark(&format!("note: another definition counts; see `switchboard why {name}`"))
+        }
+    }
+}

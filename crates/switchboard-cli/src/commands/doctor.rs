@@ -1,0 +1,133 @@
+//! `doctor`: what is wrong with the configuration, worst first, one cause each, and what to do about it.
+
+use switchboard::config::{Server, Transport};
+use switchboard::discover::sort;
+use switchboard::resolve::{self, Program, find_program};
+use switchboard::{Code, Discovery, Env, Problem, Provider, Scope, Severity, State, redact};
+
+use super::{Context, Outcome, s};
+use crate::error::CommandError;
+use crate::printer::{GOOD, Volume, problem_lines};
+use crate::report::{Doctor, ProblemRow};
+
+pub(super) fn run(context: &Context) -> Result<Outcome, CommandError> {
+    let discovery = context.discover();
+    let problems = examine(&discovery, &context.env);
+    let broken = problems.iter().any(|problem| problem.severity() == Severity::Error);
+    let outcome = if broken { Outcome::Broken } else { Outcome::Done };
+    if context.printer.json {
+        context.printer.json(&Doctor { problems: problems.iter().map(ProblemRow::from).collect() })?;
+        return Ok(outcome);
+    }
+    let (shown, notes): (Vec<_>, Vec<_>) = problems.iter().partition(|problem| {
+        problem.severity() < Severity::Note || context.printer.volume == Volume::Verbose
+    });
+    let mut lines = Vec::new();
+    for problem in &shown {
+        lines.extend(problem_lines(problem, &context.env));
+        lines.push(String::new());
+    }
+    lines.push(verdict(&discovery, &problems));
+    context.printer.data(&lines)?;
+    if !notes.is_empty() {
+        let n = notes.len();
+        context.printer.remark(&format!(
+            "{n} note{} need{} no action: switchboard doctor -v",
+            s(n),
+            if n == 1 { "s" } else { "" }
+        ));
+    }
+    Ok(outcome)
+}
+
+/// Everything that discovery saw, and what a look at programs and values adds.
+fn examine(discovery: &Discovery, env: &Env) -> Vec<Problem> {
+    let mut problems: Vec<Problem> =
+        discovery.problems.iter().filter(|problem| problem.code != Code::Untrusted).cloned().collect();
+    for server in &discovery.servers {
+        if matches!(server.state(), State::Enabled | State::Untrusted) {
+            problems.extend(look(server, env));
+        }
+    }
+    problems.extend(waiting(discovery));
+    sort(&mut problems);
+    problems
+}
+
+fn look(server: &Server, env: &Env) -> Vec<Problem> {
+    let Ok(spec) = &server.definition else { return Vec::new() };
+    let is_built_in = server.origin.provider == Provider::BuiltIn;
+    let (_, mut problems) = resolve::preview(&server.name, spec, &server.origin, env);
+    // A built-in server that nobody approved needs nothing yet.
+    if is_built_in {
+        return if server.state() == State::Enabled { problems } else { Vec::new() };
+    }
+    if let Transport::Stdio(stdio) = &spec.transport
+        && find_program(stdio, env) == Program::NotFound
+    {
+        let command = redact::word(stdio.command.raw());
+        let problem = Problem::new(
+            Code::CommandNotFound,
+            format!("`{command}` is not found, so `{}` cannot start", server.name),
+        )
+        .hint(format!("install `{command}`, or give its full path"));
+        problems.push(problem.server(&server.name).origin(server.origin.clone()));
+    }
+    problems.extend(clear_secret(server));
+    problems
+}
+
+/// A literal value under a telling name, in a file that others get to see.
+fn clear_secret(server: &Server) -> Option<Problem> {
+    let spec = server.definition.as_ref().ok()?;
+    if server.origin.scope != Scope::Project || server.origin.path.is_none() {
+        return None;
+    }
+    let values = spec.transport.values();
+    let (field, _) = values.iter().find(|(field, value)| {
+        let pair = field.strip_prefix("env.").or_else(|| field.strip_prefix("headers."));
+        pair.is_some_and(redact::is_telling)
+            && value.is_plain()
+            && value.shell_command().is_none()
+            && !value.raw().is_empty()
+    })?;
+    let problem = Problem::new(
+        Code::SecretInProject,
+        format!("`{field}` holds a secret in clear text, in a project's file"),
+    )
+    .hint("put it into a variable and write its placeholder");
+    Some(problem.server(&server.name).origin(server.origin.clone()))
+}
+
+/// One problem for all that wait, with one thing to type.
+fn waiting(discovery: &Discovery) -> Option<Problem> {
+    let names: Vec<_> = discovery
+        .servers
+        .iter()
+        .filter(|server| server.state() == State::Untrusted && server.origin.provider != Provider::BuiltIn)
+        .map(|server| switchboard::config::plan::shell_word(&server.name))
+        .collect();
+    if names.is_empty() {
+        return None;
+    }
+    let n = names.len();
+    let message = format!("{n} server{} wait{} for your approval", s(n), if n == 1 { "s" } else { "" });
+    let list = if n > 6 { "--all".to_owned() } else { names.join(" ") };
+    Some(Problem::new(Code::Untrusted, message).hint(format!("switchboard trust {list}")))
+}
+
+fn verdict(discovery: &Discovery, problems: &[Problem]) -> String {
+    let count = |severity: Severity| problems.iter().filter(|problem| problem.severity() == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let looked = format!(
+        "{} file{} read, {} server{}",
+        discovery.files.len(),
+        s(discovery.files.len()),
+        discovery.servers.len(),
+        s(discovery.servers.len())
+    );
+    match (errors, warnings) {
+        (0, 0) => format!("{GOOD}Nothing is wrong{GOOD:#}: {looked}."),
+        _ => format!("{errors} error{}, {warnings} warning{}: {looked}.", s(errors), s(warnings)),
+    }
+}

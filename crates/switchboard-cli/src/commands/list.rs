@@ -1,0 +1,127 @@
+//! `list`: every server found, its state and where it stands.
+
+use switchboard::{Discovery, Severity, State};
+
+use super::{Context, Outcome, s};
+use crate::error::CommandError;
+use crate::printer::{BAD, FAINT, GOOD, STRONG, Volume, WAITING};
+use crate::report::{List, ProblemRow, ServerRow};
+use crate::table::{Cell, Table};
+
+/// From this width on, there is room for the command or address.
+const WIDE: usize = 110;
+/// More problems than this are counted, not shown.
+const MOST_PROBLEMS: usize = 8;
+
+pub(super) fn run(context: &Context, all: bool) -> Result<Outcome, CommandError> {
+    let discovery = context.discover();
+    let report = report(&discovery, all);
+    if context.printer.json {
+        context.printer.json(&report)?;
+        return Ok(Outcome::Done);
+    }
+    if report.servers.is_empty() {
+        context.printer.remark("No servers found.");
+        context.printer.remark("Add one: switchboard add NAME -- COMMAND, or switchboard add NAME --url URL");
+    } else {
+        context.printer.data(&lines(context, &report))?;
+        context.printer.remark("");
+        context.printer.remark(&summary(&discovery));
+    }
+    remarks(context, &discovery);
+    Ok(Outcome::Done)
+}
+
+fn report(discovery: &Discovery, all: bool) -> List {
+    let mut servers: Vec<ServerRow> = discovery.servers.iter().map(ServerRow::from).collect();
+    if all {
+        servers.extend(discovery.shadowed.iter().map(ServerRow::from));
+        // Stable: the one that counts stays before those it shadows.
+        servers.sort_by(|left, right| left.name.cmp(&right.name));
+    }
+    List { servers, problems: discovery.problems.iter().map(ProblemRow::from).collect() }
+}
+
+fn lines(context: &Context, report: &List) -> Vec<String> {
+    let wide = context.printer.width.is_none_or(|width| width >= WIDE);
+    let mut columns = vec![("NAME", 12), ("STATE", 9), ("TYPE", 5), ("WHERE", 20)];
+    if wide {
+        columns.push(("RUNS", 20));
+    }
+    let mut table = Table::new(&columns);
+    for row in &report.servers {
+        let style = match row.state {
+            "enabled" => GOOD,
+            "untrusted" => WAITING,
+            "invalid" => BAD,
+            _ => FAINT,
+        };
+        let mut cells = vec![
+            Cell::styled(switchboard::visible::excerpt(&row.name, 100), STRONG),
+            Cell::styled(row.state, style),
+            Cell::new(row.transport.unwrap_or("-")),
+            Cell::new(place(context, row)),
+        ];
+        if wide {
+            cells.push(Cell::styled(row.target(), FAINT));
+        }
+        table.row(cells);
+    }
+    table.lines(context.printer.width)
+}
+
+/// File and line as people write them.
+fn place(context: &Context, row: &ServerRow) -> String {
+    match (&row.origin.path, row.origin.line) {
+        (Some(path), Some(line)) => format!("{}:{line}", context.env.display(path.as_ref())),
+        (Some(path), None) => context.env.display(path.as_ref()),
+        (None, _) if row.origin.provider == "builtin" => "built in".to_owned(),
+        (None, _) => "SWITCHBOARD_MCP_SERVERS".to_owned(),
+    }
+}
+
+fn summary(discovery: &Discovery) -> String {
+    let count = |state: State| discovery.servers.iter().filter(|server| server.state() == state).count();
+    let total = discovery.servers.len();
+    let mut parts = Vec::new();
+    for state in [State::Enabled, State::Untrusted, State::Disabled, State::Invalid] {
+        match count(state) {
+            0 => {}
+            n => parts.push(format!("{n} {}", state.as_str())),
+        }
+    }
+    let mut text = format!("{total} server{}: {}", s(total), parts.join(", "));
+    if !discovery.shadowed.is_empty() {
+        text.push_str(&format!("; {} more do not count (list --all)", discovery.shadowed.len()));
+    }
+    text
+}
+
+/// What waits for consent, and what is wrong.
+fn remarks(context: &Context, discovery: &Discovery) {
+    let waiting: Vec<_> = discovery
+        .servers
+        .iter()
+        .filter(|server| server.state() == State::Untrusted)
+        .map(|server| switchboard::config::plan::shell_word(&server.name))
+        .collect();
+    if !waiting.is_empty() {
+        let names = match waiting.len() {
+            1..=6 => waiting.join(" "),
+            _ => "--all".to_owned(),
+        };
+        let wait = if waiting.len() == 1 { "waits" } else { "wait" };
+        context.printer.remark(&format!(
+            "{WAITING}{} server{} {wait} for your approval{WAITING:#}: switchboard trust {names}",
+            waiting.len(),
+            s(waiting.len())
+        ));
+    }
+    let shown: Vec<_> = discovery
+        .problems
+        .iter()
+        .filter(|problem| problem.severity() < Severity::Note || context.printer.volume == Volume::Verbose)
+        .collect();
+    let most = if context.printer.volume == Volume::Verbose { usize::MAX } else { MOST_PROBLEMS };
+    context.printer.problems(&shown, &context.env, most);
+}

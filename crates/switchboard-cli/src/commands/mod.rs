@@ -1,0 +1,172 @@
+//! One verb a file. Here: what they share, and which is run.
+
+mod add;
+mod completions;
+mod doctor;
+mod import;
+mod list;
+mod remove;
+mod schema;
+mod status;
+mod switch;
+mod trust;
+mod why;
+mod wizard;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use switchboard::config::edit::OwnFile;
+use switchboard::config::write::Privacy;
+use switchboard::sources::places;
+use switchboard::{Discovery, Env, Options, Scope, discover};
+
+use crate::args::{Cli, Command, ScopeArg};
+use crate::error::{CommandError, Kind};
+use crate::printer::{Printer, Volume};
+
+/// What every command gets.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) env: Env,
+    pub(crate) options: Options,
+    pub(crate) printer: Printer,
+}
+
+impl Context {
+    pub(crate) fn discover(&self) -> Discovery {
+        discover(&self.env, self.options)
+    }
+}
+
+/// Whether a command that ran found everything in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Done,
+    /// It ran, and what it looked at is broken.
+    Broken,
+}
+
+/// Parses the arguments, runs the command, reports an error.
+pub(crate) fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let volume = match (cli.global.quiet, cli.global.verbose) {
+        (true, _) => Volume::Quiet,
+        (false, true) => Volume::Verbose,
+        (false, false) => Volume::Normal,
+    };
+    if cli.global.no_color {
+        anstream::ColorChoice::Never.write_global();
+    }
+    let mute = Printer { json: cli.global.json, volume, width: None };
+    let context = match context(&cli, volume) {
+        Ok(context) => context,
+        Err(error) => return failed(&mute, &error, None),
+    };
+    match dispatch(cli.command, &context) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Broken) => ExitCode::from(Kind::Usage as u8),
+        Err(error) => failed(&context.printer, &error, Some(&context.env)),
+    }
+}
+
+fn context(cli: &Cli, volume: Volume) -> Result<Context, CommandError> {
+    let mut env =
+        Env::capture().map_err(|error| CommandError::new(Kind::Failed, "environment", error.to_string()))?;
+    if let Some(dir) = &cli.global.directory {
+        let dir = env.absolute(dir);
+        let dir = dir.canonicalize().ok().filter(|dir| dir.is_dir()).ok_or_else(|| {
+            CommandError::usage("no-such-directory", format!("there is no directory {}", dir.display()))
+        })?;
+        env = env.with_cwd(dir);
+    }
+    let options = Options { trust_all: cli.global.trust, ..Options::default() };
+    let printer = Printer::new(&env, cli.global.json, volume);
+    Ok(Context { env, options, printer })
+}
+
+fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError> {
+    match command {
+        Command::List { all } => list::run(context, all),
+        Command::Why { name } => why::run(context, &name),
+        Command::Status { names } => status::run(context, &names),
+        Command::Add(add) => add::run(context, add),
+        Command::Remove { name, scope } => remove::run(context, &name, scope),
+        Command::Enable { name } => switch::run(context, &name, switch::On),
+        Command::Disable { name } => switch::run(context, &name, switch::Off),
+        Command::Trust(trust) => trust::run(context, &trust),
+        Command::Untrust { names, all } => trust::untrust(context, &names, all),
+        Command::Import(import) => import::run(context, &import),
+        Command::Doctor => doctor::run(context),
+        Command::Completions { shell } => completions::run(context, shell),
+        Command::Schema { file } => schema::run(context, file),
+    }
+}
+
+fn failed(printer: &Printer, error: &CommandError, env: Option<&Env>) -> ExitCode {
+    printer.error(error, env);
+    ExitCode::from(error.kind as u8)
+}
+
+/// Help and version go to standard output; a mistake is an error like any other.
+fn usage(error: &clap::Error) -> ExitCode {
+    let wants_json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
+    if error.use_stderr() && wants_json {
+        let message = error.kind().to_string();
+        let text = error.to_string();
+        let line =
+            text.lines().next().and_then(|line| line.strip_prefix("error: ")).unwrap_or(&message).to_owned();
+        let printer = Printer { json: true, volume: Volume::Normal, width: None };
+        return failed(&printer, &CommandError::usage("usage", line), None);
+    }
+    // A closed pipe is no error.
+    drop(error.print());
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Kind::Usage as u8))
+}
+
+/// The file of ours that a scope means.
+pub(crate) fn own_file(
+    context: &Context,
+    discovery: &Discovery,
+    scope: ScopeArg,
+) -> (std::path::PathBuf, OwnFile) {
+    let (path, privacy) = match scope {
+        ScopeArg::User => (places::user_file(&context.env), Privacy::Private),
+        ScopeArg::Project => (places::project_file(&context.env, &discovery.project), Privacy::Shared),
+    };
+    let file = OwnFile::new(&path, privacy);
+    (path, file)
+}
+
+/// The privacy a file of ours has by its scope.
+pub(crate) const fn privacy(scope: Scope) -> Privacy {
+    match scope {
+        Scope::Project => Privacy::Shared,
+        Scope::User | Scope::Environment | Scope::BuiltIn => Privacy::Private,
+    }
+}
+
+/// A name that is nowhere, with the nearest one that is somewhere.
+pub(crate) fn unknown_server(discovery: &Discovery, name: &str) -> CommandError {
+    let shown = switchboard::visible::excerpt(name, 100);
+    let error = CommandError::usage(
+        "server-not-found",
+        format!("Server \"{shown}\" not found in any configuration file"),
+    )
+    .server(name);
+    let near = discovery.servers.iter().map(|server| server.name.as_str()).find(|known| {
+        known.eq_ignore_ascii_case(name) || (name.len() > 2 && (known.contains(name) || name.contains(known)))
+    });
+    match near {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("see `switchboard list --all`"),
+    }
+}
+
+/// The plural ending.
+pub(crate) const fn s(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}

@@ -1,0 +1,130 @@
+//! Why a command failed, and the exit code that says so.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use switchboard::config::edit::EditError;
+use switchboard::config::write::WriteError;
+use switchboard::{Env, Explain};
+
+/// The kinds of failure, by exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The work could not be done.
+    Failed = 1,
+    /// What was typed or configured makes no sense.
+    Usage = 2,
+    /// Consent is missing.
+    NotApproved = 7,
+    /// The user stopped it.
+    Interrupted = 130,
+}
+
+/// A failure, ready to be shown.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    pub(crate) kind: Kind,
+    code: &'static str,
+    message: String,
+    hint: Option<String>,
+    server: Option<String>,
+    place: Option<(PathBuf, u32)>,
+}
+
+impl CommandError {
+    pub(crate) fn usage(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, code, message)
+    }
+
+    pub(crate) fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, code, message: message.into(), hint: None, server: None, place: None }
+    }
+
+    pub(crate) fn interrupted() -> Self {
+        Self::new(Kind::Interrupted, "interrupted", "stopped; nothing was changed")
+    }
+
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn server(mut self, server: &str) -> Self {
+        self.server = Some(server.to_owned());
+        self
+    }
+
+    /// The lines for people: what happened, where, what to do.
+    pub(crate) fn lines(&self, env: Option<&Env>) -> (String, Vec<String>) {
+        let mut lines = Vec::new();
+        if let Some((path, line)) = &self.place {
+            let shown = env.map_or_else(|| path.display().to_string(), |env| env.display(path));
+            lines.push(format!("{shown} line {line}"));
+        }
+        lines.extend(self.hint.iter().map(|hint| format!("hint: {hint}")));
+        (self.message.clone(), lines)
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let mut error = json!({"code": self.code, "message": self.message});
+        if let Some(hint) = &self.hint {
+            error["hint"] = json!(hint);
+        }
+        if let Some(server) = &self.server {
+            error["server"] = json!(server);
+        }
+        json!({ "error": error })
+    }
+
+    fn explained(kind: Kind, error: &impl Explain) -> Self {
+        Self {
+            kind,
+            code: error.code(),
+            message: error.message(),
+            hint: error.hint(),
+            server: error.server().map(str::to_owned),
+            place: error.place().and_then(|(path, line)| Some((path.to_owned(), line?))),
+        }
+    }
+}
+
+impl From<EditError> for CommandError {
+    fn from(error: EditError) -> Self {
+        match error {
+            EditError::Write(error) => error.into(),
+            EditError::Name(_)
+            | EditError::Invalid { .. }
+            | EditError::Exists { .. }
+            | EditError::Missing { .. } => Self::explained(Kind::Usage, &error),
+        }
+    }
+}
+
+impl From<WriteError> for CommandError {
+    fn from(error: WriteError) -> Self {
+        let kind = match error {
+            WriteError::Content { .. } | WriteError::Unusable { .. } => Kind::Usage,
+            _ => Kind::Failed,
+        };
+        Self::explained(kind, &error)
+    }
+}
+
+impl From<inquire::InquireError> for CommandError {
+    fn from(error: inquire::InquireError) -> Self {
+        match error {
+            inquire::InquireError::OperationCanceled | inquire::InquireError::OperationInterrupted => {
+                Self::interrupted()
+            }
+            other => Self::new(Kind::Failed, "terminal", format!("cannot ask on this terminal: {other}")),
+        }
+    }
+}
+
+impl From<std::io::Error> for CommandError {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(Kind::Failed, "output", format!("cannot write the output: {error}"))
+    }
+}

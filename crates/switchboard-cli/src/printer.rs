@@ -1,0 +1,133 @@
+//! The only place that writes to standard output and standard error.
+//!
+//! Data goes to standard output, everything else to standard error. Colour is for terminals. A reader that has gone
+//! away (a closed pipe) is no error.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use switchboard::{Env, Explain, Problem, Severity};
+
+use crate::error::CommandError;
+use crate::terminal;
+
+/// How much is said besides the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Volume {
+    Quiet,
+    Normal,
+    Verbose,
+}
+
+/// Where output goes and how it looks.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    pub(crate) json: bool,
+    pub(crate) volume: Volume,
+    pub(crate) width: Option<usize>,
+}
+
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+pub(crate) const WAITING: Style = AnsiColor::Yellow.on_default();
+pub(crate) const FAINT: Style = Style::new().dimmed();
+pub(crate) const STRONG: Style = Style::new().bold();
+
+impl Printer {
+    pub(crate) fn new(env: &Env, json: bool, volume: Volume) -> Self {
+        Self { json, volume, width: terminal::width(env) }
+    }
+
+    /// Lines of data.
+    pub(crate) fn data(&self, lines: &[String]) -> io::Result<()> {
+        let mut out = anstream::AutoStream::auto(io::stdout().lock());
+        let mut text = lines.join("\n");
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        forgive_closed_pipe(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    }
+
+    /// Data as JSON.
+    pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
+        self.data(&[text])
+    }
+
+    /// A remark, unless quiet.
+    pub(crate) fn remark(&self, line: &str) {
+        if self.volume > Volume::Quiet && !self.json {
+            say(&[line.to_owned()]);
+        }
+    }
+
+    /// Lines that belong to what was asked, such as what is about to be approved.
+    pub(crate) fn show(&self, lines: &[String]) {
+        if !self.json {
+            say(lines);
+        }
+    }
+
+    /// Problems in the one form they have everywhere. At most `most`; the rest is counted.
+    pub(crate) fn problems(&self, problems: &[&Problem], env: &Env, most: usize) {
+        if self.volume == Volume::Quiet || self.json {
+            return;
+        }
+        for problem in problems.iter().take(most) {
+            say(&problem_lines(problem, env));
+        }
+        if problems.len() > most {
+            let more = problems.len() - most;
+            say(&[format!("{FAINT}and {more} more: switchboard doctor{FAINT:#}")]);
+        }
+    }
+
+    /// The error a command ended with.
+    pub(crate) fn error(&self, error: &CommandError, env: Option<&Env>) {
+        if self.json {
+            return say(&[error.to_json().to_string()]);
+        }
+        let (message, rest) = error.lines(env);
+        let mut lines = vec![format!("{BAD}error{BAD:#}: {message}")];
+        lines.extend(rest.into_iter().map(|line| format!("  {line}")));
+        say(&lines);
+    }
+}
+
+/// What happened; to whom and where; what to do.
+pub(crate) fn problem_lines(problem: &Problem, env: &Env) -> Vec<String> {
+    let style = match problem.severity() {
+        Severity::Error => BAD,
+        Severity::Warning => WAITING,
+        Severity::Note => FAINT,
+    };
+    let message = switchboard::visible::visible(&problem.message);
+    let mut lines = vec![format!("{style}{}{style:#}: {message}", problem.severity().as_str())];
+    let server = problem.server.as_deref().map(|server| switchboard::visible::excerpt(server, 60));
+    let place = problem.place().map(|(path, line)| match line {
+        Some(line) => format!("{} line {line}", env.display(path)),
+        None => env.display(path),
+    });
+    let place: Vec<_> = server.into_iter().chain(place).collect();
+    let code = problem.code.as_str();
+    lines.push(match place.is_empty() {
+        true => format!("  {FAINT}[{code}]{FAINT:#}"),
+        false => format!("  {} {FAINT}[{code}]{FAINT:#}", place.join(", ")),
+    });
+    lines.extend(problem.hint.iter().map(|hint| format!("  hint: {}", switchboard::visible::visible(hint))));
+    lines
+}
+
+fn say(lines: &[String]) {
+    let mut err = anstream::AutoStream::auto(io::stderr().lock());
+    // There is nobody left to tell that nobody can be told.
+    drop(err.write_all(format!("{}\n", lines.join("\n")).as_bytes()));
+}
+
+fn forgive_closed_pipe(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,210 @@
+//! What commands found, as data. Text and JSON are made from the same value.
+
+use std::path::Path;
+
+use serde::Serialize;
+use switchboard::config::{Because, ServerSpec, SetAside, Transport};
+use switchboard::{Explain, Origin, Problem, Server, redact};
+
+/// `list`.
+#[derive(Debug, Serialize)]
+pub(crate) struct List {
+    pub(crate) servers: Vec<ServerRow>,
+    pub(crate) problems: Vec<ProblemRow>,
+}
+
+/// One server in a list.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ServerRow {
+    pub(crate) name: String,
+    pub(crate) state: &'static str,
+    pub(crate) transport: Option<&'static str>,
+    #[serde(flatten)]
+    pub(crate) origin: OriginRow,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) args: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) shadowed_by: Option<ShadowedBy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) description: Option<String>,
+}
+
+/// Where a definition stands.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct OriginRow {
+    pub(crate) provider: &'static str,
+    pub(crate) scope: &'static str,
+    pub(crate) path: Option<String>,
+    pub(crate) line: Option<u32>,
+}
+
+/// The definition that counts instead.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShadowedBy {
+    pub(crate) name: String,
+    #[serde(flatten)]
+    pub(crate) origin: OriginRow,
+}
+
+/// A problem.
+#[derive(Debug, Serialize)]
+pub(crate) struct ProblemRow {
+    pub(crate) code: &'static str,
+    pub(crate) severity: &'static str,
+    pub(crate) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) server: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) line: Option<u32>,
+}
+
+/// `why`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Why {
+    pub(crate) name: String,
+    pub(crate) winner: Option<ServerRow>,
+    pub(crate) shadowed: Vec<ServerRow>,
+    pub(crate) values: Vec<ValueRow>,
+    pub(crate) consent: ConsentRow,
+    pub(crate) problems: Vec<ProblemRow>,
+}
+
+/// What a value is made of.
+#[derive(Debug, Serialize)]
+pub(crate) struct ValueRow {
+    pub(crate) field: String,
+    pub(crate) from: String,
+    pub(crate) resolved: Option<String>,
+}
+
+/// Whether the user agreed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ConsentRow {
+    pub(crate) state: &'static str,
+    pub(crate) reason: &'static str,
+    pub(crate) definition_hash: Option<String>,
+}
+
+/// `status`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Status {
+    pub(crate) servers: Vec<StatusRow>,
+}
+
+/// One server's status.
+#[derive(Debug, Serialize)]
+pub(crate) struct StatusRow {
+    pub(crate) name: String,
+    pub(crate) status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) detail: Option<String>,
+}
+
+/// `doctor`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Doctor {
+    pub(crate) problems: Vec<ProblemRow>,
+}
+
+impl From<&Origin> for OriginRow {
+    fn from(origin: &Origin) -> Self {
+        Self {
+            provider: origin.provider.id(),
+            scope: origin.scope.as_str(),
+            path: origin.path.as_deref().map(text),
+            line: origin.line,
+        }
+    }
+}
+
+impl From<&Problem> for ProblemRow {
+    fn from(problem: &Problem) -> Self {
+        let place = problem.place();
+        Self {
+            code: problem.code.as_str(),
+            severity: problem.severity().as_str(),
+            message: problem.message.clone(),
+            hint: problem.hint.clone(),
+            server: problem.server.clone(),
+            path: place.map(|(path, _)| text(path)),
+            line: place.and_then(|(_, line)| line),
+        }
+    }
+}
+
+impl From<&Server> for ServerRow {
+    fn from(server: &Server) -> Self {
+        Self::new(&server.name, server.state().as_str(), &server.origin, server.definition.as_ref().ok())
+    }
+}
+
+impl From<&SetAside> for ServerRow {
+    fn from(aside: &SetAside) -> Self {
+        let mut row =
+            Self::new(&aside.name, aside.because.state(), &aside.origin, aside.definition.as_ref().ok());
+        row.shadowed_by = aside.because.by().map(|origin| {
+            let name = match &aside.because {
+                Because::Duplicate(name, _) => name.clone(),
+                _ => aside.name.clone(),
+            };
+            ShadowedBy { name, origin: origin.into() }
+        });
+        row
+    }
+}
+
+impl ServerRow {
+    fn new(name: &str, state: &'static str, origin: &Origin, spec: Option<&ServerSpec>) -> Self {
+        let mut row = Self {
+            name: name.to_owned(),
+            state,
+            transport: spec.map(|spec| spec.transport.as_str()),
+            origin: origin.into(),
+            command: None,
+            args: None,
+            url: None,
+            shadowed_by: None,
+            description: spec.and_then(|spec| spec.conduct.description.clone()),
+        };
+        match spec.map(|spec| &spec.transport) {
+            Some(Transport::Stdio(stdio)) => {
+                row.command = Some(redact::word(stdio.command.raw()));
+                row.args = Some(redact::args(&stdio.args));
+            }
+            Some(Transport::Remote(endpoint)) => row.url = Some(redact::url(endpoint.url.raw())),
+            None => {}
+        }
+        row
+    }
+
+    /// The command line or the address, for people.
+    pub(crate) fn target(&self) -> String {
+        match (&self.command, &self.url) {
+            (Some(command), _) => {
+                let words = std::iter::once(command).chain(self.args.iter().flatten());
+                words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+            }
+            (None, Some(url)) => url.clone(),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// A word as one would type it, so that two words never look like one.
+fn quoted(word: &str) -> String {
+    if word.is_empty() || word.contains([' ', '"', '\'']) { format!("{word:?}") } else { word.to_owned() }
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

@@ -1,0 +1,135 @@
+//! Lines up columns. On a terminal every row is one line: what does not fit is cut, and the cut is marked.
+
+use anstyle::Style;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+const GAP: usize = 2;
+
+/// A table whose columns are as wide as they must be, and no wider than they may be.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+#[derive(Debug)]
+struct Column {
+    title: &'static str,
+    /// A column is not cut below this.
+    least: usize,
+}
+
+/// Text and how it looks.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    text: String,
+    style: Style,
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), style: Style::new() }
+    }
+
+    pub(crate) fn styled(text: impl Into<String>, style: Style) -> Self {
+        Self { text: text.into(), style }
+    }
+}
+
+impl Table {
+    /// Columns with the width below which they are not cut.
+    pub(crate) fn new(columns: &[(&'static str, usize)]) -> Self {
+        let columns = columns.iter().map(|(title, least)| Column { title, least: *least }).collect();
+        Self { columns, rows: Vec::new() }
+    }
+
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(cells);
+    }
+
+    /// The lines; `width` is the terminal's, or none where nothing needs to be cut.
+    pub(crate) fn lines(&self, width: Option<usize>) -> Vec<String> {
+        let widths = self.widths(width);
+        let title = Style::new().bold();
+        let header = self.columns.iter().map(|column| Cell::styled(column.title, title)).collect();
+        std::iter::once(&header).chain(&self.rows).map(|row: &Vec<Cell>| line(row, &widths)).collect()
+    }
+
+    fn widths(&self, terminal: Option<usize>) -> Vec<usize> {
+        let mut widths: Vec<usize> = self.columns.iter().map(|column| column.title.width()).collect();
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.text.width());
+            }
+        }
+        let Some(terminal) = terminal else { return widths };
+        let mut excess = (widths.iter().sum::<usize>() + GAP * (widths.len() - 1)).saturating_sub(terminal);
+        // The widest gives way first, one column at a time, down to its least.
+        while excess > 0 {
+            let candidates = widths.iter().zip(&self.columns).enumerate();
+            let widest = candidates
+                .filter(|(_, (width, column))| **width > column.least)
+                .max_by_key(|(_, (width, _))| **width);
+            let Some((index, _)) = widest else { break };
+            widths[index] -= 1;
+            excess -= 1;
+        }
+        widths
+    }
+}
+
+fn line(cells: &[Cell], widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (index, (cell, width)) in cells.iter().zip(widths).enumerate() {
+        if index > 0 {
+            line.push_str(&" ".repeat(GAP));
+        }
+        let text = cut(&cell.text, *width);
+        let pad = width.saturating_sub(text.width());
+        line.push_str(&format!("{}{text}{:#}{}", cell.style, cell.style, " ".repeat(pad)));
+    }
+    // No blanks at the end of a line.
+    line.truncate(line.trim_end().len());
+    line
+}
+
+/// The text cut to a width, with a mark at the end if something is missing.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut shown = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        let columns = c.width().unwrap_or(0);
+        if used + columns + 1 > width {
+            break;
+        }
+        used += columns;
+        shown.push(c);
+    }
+    shown.push('…');
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(table: &Table, width: Option<usize>) -> Vec<String> {
+        table.lines(width).iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
+    }
+
+    #[test]
+    fn the_widest_column_gives_way_first() {
+        let mut table = Table::new(&[("NAME", 6), ("WHERE", 6)]);
+        table.row(vec![Cell::new("github"), Cell::new("~/.config/somewhere/mcp.json:14")]);
+        table.row(vec![Cell::new("日本語"), Cell::new("x")]);
+        let full = ["NAME    WHERE", "github  ~/.config/somewhere/mcp.json:14", "日本語  x"];
+        assert_eq!(plain(&table, None), full);
+        assert_eq!(plain(&table, Some(20)), ["NAME    WHERE", "github  ~/.config/s…", "日本語  x"]);
+        for width in 14..40 {
+            assert!(plain(&table, Some(width)).iter().all(|line| line.width() <= width));
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What kind of terminal we are on.
+
+use std::io::IsTerminal;
+
+use switchboard::Env;
+
+/// Whether someone can be asked: we hear them and they see us.
+pub(crate) fn is_interactive() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Columns of the terminal that data goes to; none when it goes elsewhere.
+pub(crate) fn width(env: &Env) -> Option<usize> {
+    if !std::io::stdout().is_terminal() {
+        return None;
+    }
+    let told = env.var("COLUMNS").and_then(|columns| columns.parse().ok());
+    told.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))).or(Some(80))
+}

@@ -1,0 +1,69 @@
+//! The hash an approval is bound to: everything that decides what runs and what it is given.
+//!
+//! Names, limits and descriptions are left out; formatting and the order of keys make no difference. An entry of
+//! a project also counts the project's directory, because `./server` is another program in another place.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::spec::{ServerSpec, Transport};
+use crate::declared::{Approval, Auth, InheritEnv};
+use crate::origin::{Origin, Scope};
+use crate::template::Template;
+
+/// The hash of a definition, as 64 hexadecimal digits.
+pub fn hash(spec: &ServerSpec, origin: &Origin, project: &Path) -> String {
+    let mut fields: BTreeMap<&str, Value> = BTreeMap::new();
+    fields.insert("type", json!(spec.transport.as_str()));
+    match &spec.transport {
+        Transport::Stdio(stdio) => {
+            fields.insert("command", json!(stdio.command.canonical()));
+            fields.insert("args", json!(stdio.args.iter().map(Template::canonical).collect::<Vec<_>>()));
+            fields.insert("env", pairs(&stdio.env));
+            fields.insert("cwd", json!(stdio.cwd.as_ref().map(Template::canonical)));
+            fields.insert("envFile", json!(stdio.env_file.as_ref().map(Template::canonical)));
+            let inherited = match &stdio.inherit_env {
+                InheritEnv::Safe => json!(false),
+                InheritEnv::All => json!(true),
+                InheritEnv::Names(names) => json!(names),
+            };
+            fields.insert("inheritEnv", inherited);
+            if origin.scope == Scope::Project {
+                fields.insert("project", json!(project.to_string_lossy()));
+            }
+        }
+        Transport::Remote(endpoint) => {
+            fields.insert("url", json!(endpoint.url.canonical()));
+            fields.insert("headers", pairs(&endpoint.headers));
+        }
+    }
+    let conduct = &spec.conduct;
+    if let Some(Auth::Bearer { token_env }) = &conduct.auth {
+        fields.insert("tokenEnv", json!(token_env));
+    }
+    // Consent to a server that asks is no consent to one that does not.
+    if conduct.approval != Approval::Auto {
+        fields.insert("approval", json!(conduct.approval.as_str()));
+    }
+    let tools: BTreeMap<_, _> =
+        conduct.tools.approval.iter().map(|(tool, mode)| (tool, mode.as_str())).collect();
+    if !tools.is_empty() {
+        fields.insert("toolApproval", json!(tools));
+    }
+    // A map sorted by key serialises to the same bytes every time.
+    let canonical = serde_json::to_vec(&fields).unwrap_or_default();
+    Sha256::digest(&canonical).iter().fold(String::with_capacity(64), |mut hex, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+fn pairs(pairs: &[(String, Template)]) -> Value {
+    let sorted: BTreeMap<_, _> = pairs.iter().map(|(name, value)| (name, value.canonical())).collect();
+    json!(sorted)
+}

@@ -1,0 +1,247 @@
+//! Adds, changes, removes and switches servers in our own files. Other tools' files are never written.
+//!
+//! In: a file and what to change. Out: the same file with that one node changed, or an error and the file as it
+//! was. The change of the text is pure (`splice`), the change of the file is `write::update`.
+
+mod splice;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+pub use splice::{Edit, Refusal, apply};
+
+use super::file::ServerEntry;
+use super::write::{self, Privacy, WriteError};
+use super::{schema, validate};
+use crate::declared::{Conduct, Switch};
+use crate::problem::Explain;
+
+/// Why a server could not be added, changed or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    /// The name breaks the rules.
+    #[error("{0}")]
+    Name(&'static str),
+    /// The server contradicts itself or lacks something.
+    #[error("Invalid server config: {}", reasons.join("; "))]
+    Invalid {
+        /// The server.
+        name: String,
+        /// Everything that is wrong.
+        reasons: Vec<String>,
+    },
+    /// There is one of that name already.
+    #[error("Server \"{name}\" already exists in {}", path.display())]
+    Exists {
+        /// The server.
+        name: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is none of that name.
+    #[error("Server \"{name}\" not found in {}", path.display())]
+    Missing {
+        /// The server.
+        name: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file could not be changed.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl Explain for EditError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Name(_) => "bad-name",
+            Self::Invalid { .. } => "invalid-server",
+            Self::Exists { .. } => "server-exists",
+            Self::Missing { .. } => "server-not-found",
+            Self::Write(error) => error.code(),
+        }
+    }
+
+    fn message(&self) -> String {
+        self.to_string()
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Name(_) => None,
+            Self::Invalid { .. } => Some("see `switchboard help add`".to_owned()),
+            Self::Exists { .. } => Some("choose another name, or use --replace".to_owned()),
+            Self::Missing { .. } => Some("see `switchboard list --all` for what is where".to_owned()),
+            Self::Write(error) => error.hint(),
+        }
+    }
+
+    fn server(&self) -> Option<&str> {
+        match self {
+            Self::Invalid { name, .. } | Self::Exists { name, .. } | Self::Missing { name, .. } => Some(name),
+            Self::Name(_) | Self::Write(_) => None,
+        }
+    }
+
+    fn place(&self) -> Option<(&Path, Option<u32>)> {
+        match self {
+            Self::Exists { path, .. } | Self::Missing { path, .. } => Some((path, None)),
+            Self::Write(error) => error.place(),
+            Self::Name(_) | Self::Invalid { .. } => None,
+        }
+    }
+}
+
+/// A file of ours.
+#[derive(Debug, Clone)]
+pub struct OwnFile {
+    path: PathBuf,
+    privacy: Privacy,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Servers,
+    Settings,
+}
+
+/// What to do about an entry that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfExists {
+    /// Leave it and say so.
+    Refuse,
+    /// Put the new one in its place.
+    Replace,
+}
+
+impl OwnFile {
+    /// An `mcp.json` or `settings.json` of ours; the name tells which.
+    pub fn new(path: &Path, privacy: Privacy) -> Self {
+        let is_settings = path.file_name().is_some_and(|name| name == "settings.json");
+        Self {
+            path: path.to_owned(),
+            privacy,
+            kind: if is_settings { Kind::Settings } else { Kind::Servers },
+        }
+    }
+
+    /// Adds a server.
+    pub fn add(&self, name: &str, entry: &ServerEntry, if_exists: IfExists) -> Result<(), EditError> {
+        validate::name(name).map_err(EditError::Name)?;
+        let value = serde_json::to_value(entry).unwrap_or_default();
+        self.change(|text| {
+            let mut edits = Vec::new();
+            if text.is_none() && self.kind == Kind::Servers {
+                edits.push(Edit::Set(vec!["$schema".to_owned()], json!(schema::FILE_REFERENCE)));
+            }
+            let path = self.entry_path(text, name);
+            if text.is_some_and(|text| splice::contains(text, &path)) && if_exists == IfExists::Refuse {
+                return Err(EditError::Exists { name: name.to_owned(), path: self.path.clone() });
+            }
+            edits.push(Edit::Set(path, value.clone()));
+            self.apply(text.unwrap_or_default(), &edits)
+        })
+    }
+
+    /// Removes a server.
+    pub fn remove(&self, name: &str) -> Result<(), EditError> {
+        self.change(|text| {
+            let (text, path) = self.existing(text, name)?;
+            self.apply(text, &[Edit::Remove(path)])
+        })
+    }
+
+    /// Switches a server on or off in its own entry.
+    pub fn switch(&self, name: &str, to: Switch) -> Result<(), EditError> {
+        self.change(|text| {
+            let (text, mut path) = self.existing(text, name)?;
+            path.push("disabled".to_owned());
+            let has_disabled = splice::contains(text, &path);
+            path.pop();
+            path.push("enabled".to_owned());
+            let has_enabled = splice::contains(text, &path);
+            let mut edits = Vec::new();
+            if has_enabled || (to == Switch::Off && !has_disabled) {
+                edits.push(Edit::Set(path.clone(), json!(to == Switch::On)));
+            }
+            if has_disabled {
+                path.pop();
+                path.push("disabled".to_owned());
+                edits.push(Edit::Set(path, json!(to == Switch::Off)));
+            }
+            self.apply(text, &edits)
+        })
+    }
+
+    /// Switches a server of another tool on or off, by name, in our user file. `declared` is what that tool says.
+    pub fn switch_foreign(&self, name: &str, to: Switch, declared: &Conduct) -> Result<(), EditError> {
+        self.change(|text| {
+            let old = text.unwrap_or_default();
+            let mut edits = Vec::new();
+            // Only what differs from the tool's own word is written down.
+            let off = to == Switch::Off && declared.enabled == Switch::On;
+            let on = to == Switch::On && declared.enabled == Switch::Off;
+            for (key, wanted) in [("disabledServers", off), ("enabledServers", on)] {
+                let before = splice::strings(old, key);
+                let mut after: Vec<String> =
+                    before.iter().filter(|listed| *listed != name).cloned().collect();
+                if wanted {
+                    after.push(name.to_owned());
+                }
+                after.sort();
+                after.dedup();
+                if after == before {
+                    continue;
+                }
+                let path = vec![key.to_owned()];
+                edits.push(if after.is_empty() { Edit::Remove(path) } else { Edit::Set(path, json!(after)) });
+            }
+            self.apply(old, &edits)
+        })
+    }
+
+    /// The text the file would have with the servers added; for showing a difference beforehand.
+    pub fn preview(&self, text: &str, servers: &[(String, Value)]) -> Result<String, EditError> {
+        let edits: Vec<_> = servers
+            .iter()
+            .map(|(name, value)| Edit::Set(self.entry_path(Some(text), name), value.clone()))
+            .collect();
+        self.apply(text, &edits)
+    }
+
+    fn change(&self, change: impl Fn(Option<&str>) -> Result<String, EditError>) -> Result<(), EditError> {
+        write::update(&self.path, self.privacy, change)
+    }
+
+    fn existing<'t>(&self, text: Option<&'t str>, name: &str) -> Result<(&'t str, Vec<String>), EditError> {
+        let path = self.entry_path(text, name);
+        match text {
+            Some(text) if splice::contains(text, &path) => Ok((text, path)),
+            // A broken file is not the same as a missing server.
+            Some(text) => match splice::check(text) {
+                Err(refusal) => Err(self.refused(refusal)),
+                Ok(()) => Err(EditError::Missing { name: name.to_owned(), path: self.path.clone() }),
+            },
+            None => Err(EditError::Missing { name: name.to_owned(), path: self.path.clone() }),
+        }
+    }
+
+    fn entry_path(&self, text: Option<&str>, name: &str) -> Vec<String> {
+        let mut path = match self.kind {
+            Kind::Settings => vec!["mcp_servers".to_owned()],
+            Kind::Servers => splice::container(text.unwrap_or_default()),
+        };
+        path.push(name.to_owned());
+        path
+    }
+
+    fn apply(&self, text: &str, edits: &[Edit]) -> Result<String, EditError> {
+        apply(text, edits).map_err(|refusal| self.refused(refusal))
+    }
+
+    fn refused(&self, refusal: Refusal) -> EditError {
+        WriteError::Content { path: self.path.clone(), line: refusal.line, what: refusal.what }.into()
+    }
+}

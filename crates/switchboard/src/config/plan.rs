@@ -1,0 +1,433 @@
+//! Decides which definition of each server counts, and keeps the others with the reason why not.
+//!
+//! In: what was found, the settings, the approvals. Out: a [`Plan`]. A pure function of values: the order in which
+//! files were read makes no difference.
+
+use std::collections::BTreeMap;
+use std::collections::hash_map::{Entry as Slot, HashMap};
+use std::path::Path;
+
+use super::definition;
+use super::filter::{self, Filter};
+use super::settings::Settings;
+use super::spec::{Connection, ServerSpec};
+use super::trust::{self, Approvals, Consent};
+use super::validate;
+use crate::declared::{Declaration, Declared, Switch};
+use crate::origin::{Origin, Scope};
+use crate::problem::{Code, Problem};
+use crate::provider::Provider;
+use crate::sources::{Found, Switches};
+use crate::visible::excerpt;
+
+/// What a host wants of discovery.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Leave out Exa servers: the host searches the web itself.
+    pub filter_exa: bool,
+    /// Leave out browser servers: the host has a browser of its own.
+    pub filter_browser: bool,
+    /// Approve everything for this run.
+    pub trust_all: bool,
+    /// Leave out what the project declares, whatever the settings say.
+    pub ignore_project: bool,
+}
+
+/// One winner per name, the others beside it.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// The servers that count, by name.
+    pub servers: Vec<Server>,
+    /// What does not count, by name and then by precedence.
+    pub set_aside: Vec<SetAside>,
+    /// What is worth knowing about both.
+    pub problems: Vec<Problem>,
+}
+
+/// A server that counts.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// Its name.
+    pub name: String,
+    /// Where its definition stands.
+    pub origin: Origin,
+    /// What it is, or why it is nothing.
+    pub definition: Result<ServerSpec, String>,
+    /// Whether it is switched on.
+    pub switch: Switch,
+    /// Whether it may run.
+    pub consent: Consent,
+}
+
+/// The state of a server in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Ready to be connected to.
+    Enabled,
+    /// Switched off.
+    Disabled,
+    /// Waiting for consent.
+    Untrusted,
+    /// Not usable as declared.
+    Invalid,
+}
+
+impl State {
+    /// The word in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Enabled => "enabled",
+            Self::Disabled => "disabled",
+            Self::Untrusted => "untrusted",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+impl Server {
+    /// Its state: what keeps it from being connected to, if anything.
+    pub fn state(&self) -> State {
+        match (&self.definition, self.switch, self.consent.is_given()) {
+            (_, Switch::Off, _) => State::Disabled,
+            (Err(_), Switch::On, _) => State::Invalid,
+            (Ok(_), Switch::On, false) => State::Untrusted,
+            (Ok(_), Switch::On, true) => State::Enabled,
+        }
+    }
+
+    /// What an approval of it is bound to.
+    pub fn definition_hash(&self, project: &Path) -> Option<String> {
+        self.definition.as_ref().ok().map(|spec| definition::hash(spec, &self.origin, project))
+    }
+}
+
+/// A declaration that does not count.
+#[derive(Debug, Clone)]
+pub struct SetAside {
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub origin: Origin,
+    /// What it declares, or why that is nothing.
+    pub definition: Result<ServerSpec, String>,
+    /// Why it does not count.
+    pub because: Because,
+}
+
+/// Why a declaration does not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Because {
+    /// Another definition of the same name counts more.
+    Shadowed(Origin),
+    /// The project's `mcp_servers` replaces the whole map of the user's file.
+    Replaced(Origin),
+    /// `SWITCHBOARD_MCP_SERVERS` replaces everything.
+    Overridden,
+    /// Another name has the same connection.
+    Duplicate(String, Origin),
+    /// A filter of the host.
+    Filtered(Filter),
+    /// Entries of projects are switched off.
+    ProjectOff,
+    /// Its provider is switched off.
+    ProviderOff,
+    /// Built-in servers are switched off.
+    DefaultsOff,
+}
+
+impl Because {
+    /// The word in reports.
+    pub const fn state(&self) -> &'static str {
+        match self {
+            Self::Shadowed(_) | Self::Replaced(_) | Self::Overridden => "shadowed",
+            Self::Duplicate(..) => "duplicate",
+            Self::Filtered(_) | Self::ProjectOff | Self::ProviderOff | Self::DefaultsOff => "filtered",
+        }
+    }
+
+    /// The definition that stands in its way.
+    pub const fn by(&self) -> Option<&Origin> {
+        match self {
+            Self::Shadowed(origin) | Self::Replaced(origin) | Self::Duplicate(_, origin) => Some(origin),
+            _ => None,
+        }
+    }
+}
+
+/// Everything a decision is made of.
+#[derive(Debug)]
+pub(crate) struct Inputs<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) approvals: &'a Approvals,
+    pub(crate) options: Options,
+    pub(crate) project: &'a Path,
+}
+
+/// Makes the plan.
+pub(crate) fn plan(found: Found, inputs: &Inputs<'_>) -> Plan {
+    let Found { mut declarations, switches, .. } = found;
+    declarations.sort_by_key(|declaration| (declaration.origin.provider, declaration.rank));
+    let mut plan = Plan::default();
+    let rules = Rules::of(&declarations, inputs);
+    let mut by_name: HashMap<String, usize> = HashMap::with_capacity(declarations.len());
+    for declaration in declarations {
+        let Declaration { name, origin, content, .. } = declaration;
+        let switch = switched(&name, &origin, content.as_deref().ok(), &switches);
+        let definition = checked(&name, content);
+        if let Some(because) = rules.against(&origin) {
+            plan.set_aside.push(SetAside { name, origin, definition, because });
+            continue;
+        }
+        match by_name.entry(name.clone()) {
+            Slot::Occupied(winner) => {
+                let because = Because::Shadowed(plan.servers[*winner.get()].origin.clone());
+                plan.set_aside.push(SetAside { name, origin, definition, because });
+            }
+            Slot::Vacant(slot) => {
+                slot.insert(plan.servers.len());
+                plan.servers.push(Server { name, origin, definition, switch, consent: Consent::Missing });
+            }
+        }
+    }
+    plan.filter(inputs.options);
+    plan.drop_duplicates();
+    plan.ask_consent(inputs);
+    plan.servers.sort_by(|left, right| left.name.cmp(&right.name));
+    // Stable: inside a name the order of precedence stays.
+    plan.set_aside.sort_by(|left, right| left.name.cmp(&right.name));
+    plan.report();
+    plan
+}
+
+/// What keeps whole groups of declarations out.
+struct Rules<'a> {
+    inputs: &'a Inputs<'a>,
+    overridden: bool,
+    /// The project's own map of servers in co-cli's shape, by provider.
+    replacing: BTreeMap<Provider, Origin>,
+}
+
+impl<'a> Rules<'a> {
+    fn of(declarations: &[Declaration], inputs: &'a Inputs<'a>) -> Self {
+        let overridden =
+            declarations.iter().any(|declaration| declaration.origin.provider == Provider::Environment);
+        let mut rules = Self { inputs, overridden, replacing: BTreeMap::new() };
+        for Declaration { origin, .. } in declarations {
+            let whole_map = matches!(origin.provider, Provider::Settings | Provider::CoCli);
+            if whole_map && origin.scope == Scope::Project && rules.against(origin).is_none() {
+                rules.replacing.entry(origin.provider).or_insert_with(|| origin.clone());
+            }
+        }
+        rules
+    }
+
+    fn against(&self, origin: &Origin) -> Option<Because> {
+        let Inputs { settings, options, .. } = self.inputs;
+        if self.overridden && origin.provider != Provider::Environment {
+            return Some(Because::Overridden);
+        }
+        if origin.provider == Provider::BuiltIn && !settings.defaults {
+            return Some(Because::DefaultsOff);
+        }
+        if settings.disabled_providers.contains(&origin.provider) {
+            return Some(Because::ProviderOff);
+        }
+        if origin.scope == Scope::Project && (!settings.enable_project_config || options.ignore_project) {
+            return Some(Because::ProjectOff);
+        }
+        match self.replacing.get(&origin.provider) {
+            Some(project) if origin.scope == Scope::User => Some(Because::Replaced(project.clone())),
+            _ => None,
+        }
+    }
+}
+
+/// On or off: what our user file says counts first, then what the tool says elsewhere, then the entry itself.
+fn switched(
+    name: &str,
+    origin: &Origin,
+    declared: Option<&Declared>,
+    switches: &BTreeMap<(Provider, Scope), Switches>,
+) -> Switch {
+    let own = declared.map_or(Switch::On, |declared| declared.conduct.enabled);
+    let foreign = [Scope::Project, Scope::User]
+        .iter()
+        .filter(|_| !origin.provider.is_ours())
+        .filter_map(|scope| switches.get(&(origin.provider, *scope)))
+        .find_map(|switches| says(switches, name));
+    let ours = switches.get(&(Provider::Native, Scope::User)).and_then(|switches| says(switches, name));
+    ours.or(foreign).unwrap_or(own)
+}
+
+fn says(switches: &Switches, name: &str) -> Option<Switch> {
+    let listed = |list: &[String]| list.iter().any(|pattern| matches_glob(pattern, name));
+    if listed(&switches.off) {
+        Some(Switch::Off)
+    } else if listed(&switches.on) {
+        Some(Switch::On)
+    } else if switches.only.as_ref().is_some_and(|only| !listed(only)) {
+        Some(Switch::Off)
+    } else {
+        None
+    }
+}
+
+/// `*` stands for any text.
+fn matches_glob(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(start) else { return false };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let end = pieces.pop().unwrap_or_default();
+    for piece in pieces {
+        match name.find(piece) {
+            Some(at) => name = &name[at + piece.len()..],
+            None => return false,
+        }
+    }
+    name.ends_with(end)
+}
+
+fn checked(name: &str, content: Result<Box<Declared>, String>) -> Result<ServerSpec, String> {
+    match content {
+        Ok(declared) => validate::server(name, *declared).map_err(|reasons| reasons.join("; ")),
+        Err(reason) => Err(format!("Server \"{}\": {reason}", excerpt(name, 100))),
+    }
+}
+
+impl Plan {
+    fn filter(&mut self, options: Options) {
+        let wanted = |server: &Server| match &server.definition {
+            Ok(spec) if options.filter_exa && filter::is_exa(&server.name, spec) => Some(Filter::Exa),
+            Ok(spec) if options.filter_browser && filter::is_browser(&server.name, spec) => {
+                Some(Filter::Browser)
+            }
+            Ok(_) | Err(_) => None,
+        };
+        let servers = std::mem::take(&mut self.servers);
+        for server in servers {
+            match wanted(&server) {
+                Some(filter) => self.put_aside(server, Because::Filtered(filter)),
+                None => self.servers.push(server),
+            }
+        }
+    }
+
+    /// Of two names with one connection, the first counts. What is switched off neither makes nor is a duplicate.
+    fn drop_duplicates(&mut self) {
+        let mut first: HashMap<Connection<'_>, usize> = HashMap::with_capacity(self.servers.len());
+        let mut duplicates: BTreeMap<usize, usize> = BTreeMap::new();
+        for (index, server) in self.servers.iter().enumerate() {
+            let (Ok(spec), Switch::On) = (&server.definition, server.switch) else { continue };
+            match first.entry(Connection::of(spec)) {
+                Slot::Occupied(original) => drop(duplicates.insert(index, *original.get())),
+                Slot::Vacant(slot) => drop(slot.insert(index)),
+            }
+        }
+        drop(first);
+        if duplicates.is_empty() {
+            return;
+        }
+        let originals: BTreeMap<usize, Because> = duplicates
+            .into_iter()
+            .map(|(index, original)| {
+                let original = &self.servers[original];
+                (index, Because::Duplicate(original.name.clone(), original.origin.clone()))
+            })
+            .collect();
+        for (index, server) in std::mem::take(&mut self.servers).into_iter().enumerate() {
+            match originals.get(&index) {
+                Some(because) => self.put_aside(server, because.clone()),
+                None => self.servers.push(server),
+            }
+        }
+    }
+
+    fn put_aside(&mut self, server: Server, because: Because) {
+        let Server { name, origin, definition, .. } = server;
+        self.set_aside.push(SetAside { name, origin, definition, because });
+    }
+
+    fn ask_consent(&mut self, inputs: &Inputs<'_>) {
+        for server in &mut self.servers {
+            server.consent = match trust::by_origin(&server.origin, &server.name) {
+                Some(consent) => consent,
+                None if inputs.options.trust_all => Consent::ThisRun,
+                None => match server.definition_hash(inputs.project) {
+                    Some(hash) if inputs.approvals.contains(&hash) => Consent::Approved,
+                    Some(_) | None => Consent::Missing,
+                },
+            };
+        }
+    }
+
+    /// Nothing is set aside or waits without a word.
+    fn report(&mut self) {
+        for server in &self.servers {
+            let problem = match (server.state(), &server.definition) {
+                (State::Invalid, Err(reason)) => Problem::new(Code::InvalidServer, reason.clone()),
+                (State::Untrusted, _) => {
+                    let message = format!("`{}` waits for your approval", excerpt(&server.name, 60));
+                    let hint = format!("switchboard trust {}", shell_word(&server.name));
+                    Problem::new(Code::Untrusted, message).hint(hint)
+                }
+                _ => continue,
+            };
+            self.problems.push(problem.server(&server.name).origin(server.origin.clone()));
+        }
+        for aside in &self.set_aside {
+            let problem = aside_problem(aside).server(&aside.name).origin(aside.origin.clone());
+            self.problems.push(problem);
+        }
+    }
+}
+
+fn aside_problem(aside: &SetAside) -> Problem {
+    let name = excerpt(&aside.name, 60);
+    match &aside.because {
+        Because::Shadowed(by) => Problem::new(
+            Code::Shadowed,
+            format!("`{name}` is defined by {} ({}), which counts more", by.provider, by.scope),
+        ),
+        Because::Replaced(_) => Problem::new(
+            Code::Shadowed,
+            format!("the project's `mcp_servers` replaces this whole map, `{name}` included"),
+        ),
+        Because::Overridden => {
+            Problem::new(Code::Shadowed, format!("SWITCHBOARD_MCP_SERVERS replaces `{name}`"))
+        }
+        Because::Duplicate(of, _) => {
+            let of = excerpt(of, 60);
+            Problem::new(
+                Code::DuplicateServer,
+                format!("`{name}` is the same connection as `{of}`, which is used instead"),
+            )
+            .hint("remove one of them, or give them different variables or headers")
+        }
+        Because::Filtered(filter) => {
+            Problem::new(Code::Filtered, format!("`{name}` is left out: {} are filtered", filter.as_str()))
+        }
+        Because::ProjectOff => Problem::new(
+            Code::Filtered,
+            format!("`{name}` is left out: entries of projects are switched off"),
+        )
+        .hint("set `enableProjectConfig` to true in your settings.json"),
+        Because::ProviderOff => {
+            let id = aside.origin.provider.id();
+            Problem::new(Code::Filtered, format!("`{name}` is left out: the provider `{id}` is switched off"))
+                .hint(format!("remove `{id}` from `providers.disabled` in your settings.json"))
+        }
+        Because::DefaultsOff => {
+            Problem::new(Code::Filtered, format!("`{name}` is left out: built-in servers are switched off"))
+        }
+    }
+}
+
+/// A name as one types it into a shell.
+pub fn shell_word(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c);
+    if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", crate::visible::visible(name).replace('\'', "'\\''"))
+    }
+}

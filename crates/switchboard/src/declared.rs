@@ -1,0 +1,252 @@
+//! A server as some file declares it: every tool's fields under one name each, nothing judged yet.
+//!
+//! `sources` makes it, `config` checks it and turns it into a [`crate::config::ServerSpec`].
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::origin::Origin;
+use crate::template::Template;
+
+/// One entry found in one file.
+#[derive(Debug, Clone)]
+pub struct Declaration {
+    /// The name as written.
+    pub name: String,
+    /// Where it stands.
+    pub origin: Origin,
+    /// Its place in the order of precedence: lower counts first.
+    pub rank: Rank,
+    /// What it says, or why it says nothing.
+    pub content: Result<Box<Declared>, String>,
+}
+
+/// Position in the total order of all declarations: first the file, then the entry in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rank {
+    /// The file's place among all files we look at.
+    pub file: u32,
+    /// The entry's place in the file; a repeated key makes the later one count first.
+    pub entry: u32,
+}
+
+/// The fields of a server, in our words.
+#[derive(Debug, Clone)]
+pub struct Declared {
+    /// The transport as named, if it was.
+    pub transport: Option<TransportName>,
+    /// What a `url` alone means in this file.
+    pub bare_url: Remote,
+    /// The program.
+    pub command: Option<Template>,
+    /// Its arguments.
+    pub args: Vec<Template>,
+    /// Variables for the child.
+    pub env: Vec<(String, Template)>,
+    /// A file with more variables for the child.
+    pub env_file: Option<Template>,
+    /// The child's working directory.
+    pub cwd: Option<Template>,
+    /// Which variables the child inherits.
+    pub inherit_env: InheritEnv,
+    /// The address.
+    pub url: Option<Template>,
+    /// Headers sent with each request.
+    pub headers: Vec<(String, Template)>,
+    /// Everything that does not say what to connect to.
+    pub conduct: Conduct,
+}
+
+impl Declared {
+    /// A declaration that says nothing yet.
+    pub fn empty(bare_url: Remote) -> Self {
+        Self {
+            transport: None,
+            bare_url,
+            command: None,
+            args: Vec::new(),
+            env: Vec::new(),
+            env_file: None,
+            cwd: None,
+            inherit_env: InheritEnv::Safe,
+            url: None,
+            headers: Vec::new(),
+            conduct: Conduct::default(),
+        }
+    }
+}
+
+/// A transport as a file names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TransportName {
+    /// A child process.
+    Stdio,
+    /// A server somewhere else.
+    Remote(Remote),
+    /// A word we do not know.
+    Unknown(String),
+}
+
+/// The two ways to reach a server over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Remote {
+    /// Streamable HTTP.
+    Http,
+    /// Legacy HTTP with server-sent events.
+    Sse,
+}
+
+/// How we deal with a server, whatever it is.
+#[derive(Debug, Clone, Default)]
+pub struct Conduct {
+    /// Off keeps the name and connects nothing.
+    pub enabled: Switch,
+    /// Limit of one request.
+    pub timeout: Option<Limit>,
+    /// Limit of connecting and the first list.
+    pub startup_timeout: Option<Limit>,
+    /// Where the credential comes from.
+    pub auth: Option<Auth>,
+    /// What a login needs to know.
+    pub oauth: Option<OAuth>,
+    /// When a call needs a yes.
+    pub approval: Approval,
+    /// Word used in tool names instead of the server's name.
+    pub prefix: Option<String>,
+    /// Which tools are offered, and on what terms.
+    pub tools: ToolRules,
+    /// A headless start fails without it.
+    pub required: bool,
+    /// Start at the first call.
+    pub lazy: bool,
+    /// Stop after so long without a call.
+    pub idle_timeout: Option<Duration>,
+    /// For people.
+    pub description: Option<String>,
+}
+
+/// On or off; on unless a file says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Switch {
+    /// In use.
+    #[default]
+    On,
+    /// Declared, holding its name, never connected.
+    Off,
+}
+
+/// A time limit, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Written as 0.
+    None,
+    /// So long.
+    After(Duration),
+}
+
+impl Limit {
+    /// From milliseconds, where 0 means no limit.
+    pub const fn from_millis(millis: u64) -> Self {
+        if millis == 0 { Self::None } else { Self::After(Duration::from_millis(millis)) }
+    }
+
+    /// In milliseconds, where 0 means no limit.
+    pub fn as_millis(self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::After(duration) => u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// When a call needs the user's yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Approval {
+    /// Ask before each call.
+    #[default]
+    Auto,
+    /// Ask unless the tool says it only reads.
+    Writes,
+    /// Run without asking.
+    Never,
+}
+
+impl Approval {
+    /// The word in the file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Writes => "writes",
+            Self::Never => "never",
+        }
+    }
+
+    /// From the word in the file.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Auto, Self::Writes, Self::Never].into_iter().find(|approval| approval.as_str() == word)
+    }
+}
+
+/// Which variables of ours a child gets besides its own `env`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum InheritEnv {
+    /// The safe list.
+    #[default]
+    Safe,
+    /// Everything.
+    All,
+    /// The safe list and these.
+    Names(Vec<String>),
+}
+
+/// Where the credential comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Auth {
+    /// A login kept in our store.
+    OAuth {
+        /// The entry in the store.
+        credential_id: Option<String>,
+    },
+    /// A token in a variable.
+    Bearer {
+        /// The variable.
+        token_env: String,
+    },
+    /// No credential, whatever the server asks.
+    None,
+}
+
+/// What a login needs to know beforehand.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OAuth {
+    /// A client registered by hand.
+    pub client_id: Option<String>,
+    /// Its secret.
+    pub client_secret: Option<Template>,
+    /// Scopes to ask for, separated by spaces.
+    pub scope: Option<String>,
+    /// Where the browser comes back to.
+    pub redirect_uri: Option<String>,
+    /// The local port for that.
+    pub callback_port: Option<u16>,
+    /// The `prompt` parameter of the login page.
+    pub prompt: Option<String>,
+}
+
+/// Which tools of a server are offered, and when they ask.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ToolRules {
+    /// Only these, if any are named.
+    pub allow: Vec<String>,
+    /// Never these; wins over `allow`.
+    pub deny: Vec<String>,
+    /// Approval of single tools.
+    pub approval: BTreeMap<String, Approval>,
+}
+
+impl ToolRules {
+    /// Whether nothing was said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

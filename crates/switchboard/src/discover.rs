@@ -1,0 +1,79 @@
+//! The whole first half of the pipe in one call: files in, decisions out.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::config::plan::{self, Inputs, Plan};
+use crate::config::settings;
+use crate::config::{Approvals, Options, Server, SetAside, Settings};
+use crate::env::{Env, SWITCHBOARD_TRUST};
+use crate::problem::Problem;
+use crate::sources;
+use crate::sources::places::Project;
+
+/// Everything there is to know about a person's servers without touching one of them.
+#[derive(Debug)]
+pub struct Discovery {
+    /// The servers that count, by name.
+    pub servers: Vec<Server>,
+    /// The definitions that do not count, by name, each with the reason.
+    pub shadowed: Vec<SetAside>,
+    /// What is wrong or worth knowing, worst first.
+    pub problems: Vec<Problem>,
+    /// The settings in force.
+    pub settings: Settings,
+    /// The directories around the working directory.
+    pub project: Project,
+    /// The configuration files that were read.
+    pub files: Vec<Arc<Path>>,
+}
+
+impl Discovery {
+    /// The server of this name that counts.
+    pub fn server(&self, name: &str) -> Option<&Server> {
+        let index = self.servers.binary_search_by(|server| server.name.as_str().cmp(name)).ok()?;
+        self.servers.get(index)
+    }
+}
+
+/// Finds, reads and decides. Never fails: what cannot be used is a [`Problem`].
+pub fn discover(env: &Env, options: Options) -> Discovery {
+    let project = Project::find(env);
+    let mut found = sources::find(env, &project);
+    let (settings, setting_problems) = settings::read(&found.settings, env);
+    let (approvals, approval_problem) = Approvals::load(env);
+    let trust_all = options.trust_all || env.var(SWITCHBOARD_TRUST) == Some("1");
+
+    let mut problems = std::mem::take(&mut found.problems);
+    let files = std::mem::take(&mut found.files);
+    let inputs = Inputs {
+        settings: &settings,
+        approvals: &approvals,
+        options: Options { trust_all, ..options },
+        project: &project.dir,
+    };
+    let Plan { servers, set_aside, problems: decisions } = plan::plan(found, &inputs);
+    problems.extend(setting_problems);
+    problems.extend(approval_problem);
+    problems.extend(decisions);
+    sort(&mut problems);
+    Discovery { servers, shadowed: set_aside, problems, settings, project, files }
+}
+
+/// Worst first, then by file and line, so that the same input gives the same list.
+pub fn sort(problems: &mut [Problem]) {
+    problems.sort_by(|left, right| key(left).cmp(&key(right)));
+}
+
+fn key(problem: &Problem) -> impl Ord + '_ {
+    let origin = problem.origin.as_ref();
+    (
+        problem.severity(),
+        origin.map(|origin| (origin.provider, origin.scope)),
+        origin.and_then(|origin| origin.path.clone()),
+        origin.and_then(|origin| origin.line),
+        problem.code,
+        problem.server.as_deref(),
+        problem.message.as_str(),
+    )
+}

@@ -1,0 +1,50 @@
+//! Switchboard finds every MCP server a person has configured, in any of the tools they use, and decides which
+//! definition counts. Nothing is started, dialled or expanded on the way.
+//!
+//! Data goes one way, room by room:
+//!
+//! ```text
+//! files  -> sources -> Found       what was declared, where, and what could not be read
+//! Found  -> config  -> Plan        one winner per name, the others kept, problems listed
+//! Plan   -> resolve -> Preview     what the values are made of, without secrets
+//! all    -> discover -> Discovery  the one value a host looks at
+//! ```
+//!
+//! ```
+//! use switchboard::{discover, Env, Options};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let env = Env::capture()?;
+//! let discovery = discover(&env, Options::default());
+//! for server in &discovery.servers {
+//!     println!("{} {}", server.name, server.state().as_str());
+//! }
+//! for problem in &discovery.problems {
+//!     eprintln!("{}: {}", problem.code.as_str(), problem.message);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+// Words: one concept each, known to every room.
+pub mod declared;
+pub mod env;
+pub mod origin;
+pub mod problem;
+pub mod provider;
+pub mod redact;
+pub mod template;
+pub mod visible;
+
+// Rooms, in the order of the flow: a room knows those above it and none below.
+pub mod config;
+pub mod discover;
+pub mod resolve;
+pub mod sources;
+
+pub use config::{Consent, Options, Server, ServerSpec, SetAside, Settings, State, Transport};
+pub use discover::{Discovery, discover};
+pub use env::Env;
+pub use origin::{Origin, Scope};
+pub use problem::{Code, Explain, Problem, Severity};
+pub use provider::Provider;

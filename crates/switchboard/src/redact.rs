@@ -1,0 +1,266 @@
+//! What may be shown of a configured value: enough to recognise it, never a secret.
+//!
+//! Placeholders are shown as written, since `${TOKEN}` tells nothing. Literal values of variables and
+//! headers are always hidden. Commands, arguments and addresses are shown, except for what looks like a key:
+//! values of telling options, query values, user names and passwords, and long random-looking words.
+
+use crate::template::{PartRef, Template};
+use crate::visible::visible;
+
+/// What stands for a hidden value.
+pub const STARS: &str = "***";
+
+/// A variable's or header's value: placeholders stay, text goes.
+pub fn value(template: &Template) -> String {
+    if let Some(command) = template.shell_command() {
+        return format!("!{}", words(command));
+    }
+    template
+        .parts()
+        .map(|part| match part {
+            PartRef::Text(text) if text.trim().is_empty() || is_auth_scheme(text) => text.to_owned(),
+            PartRef::Text(_) => STARS.to_owned(),
+            PartRef::Variable { name, default: None } => format!("${{{name}}}"),
+            PartRef::Variable { name, default: Some(_) } => format!("${{{name}:-{STARS}}}"),
+            PartRef::File(path) => format!("{{file:{path}}}"),
+            PartRef::Input(id) => format!("${{input:{id}}}"),
+            PartRef::Stored(id) => format!("${{{{ secrets.{id} }}}}"),
+            PartRef::Command(command) => format!("$({})", words(command)),
+            PartRef::Folder(folder) => format!("${{{folder:?}}}"),
+            PartRef::Unknown(text) => text.to_owned(),
+        })
+        .collect::<Vec<_>>()
+        .concat()
+}
+
+/// A list of arguments, without the keys in it.
+pub fn args<'a>(args: impl IntoIterator<Item = &'a Template>) -> Vec<String> {
+    let mut shown = Vec::new();
+    let mut after_telling_option = false;
+    for arg in args {
+        let raw = arg.raw();
+        let hide = after_telling_option && !raw.starts_with('-') && arg.is_plain();
+        shown.push(if hide { STARS.to_owned() } else { word(raw) });
+        after_telling_option = raw.starts_with('-') && !raw.contains('=') && is_telling(raw);
+    }
+    shown
+}
+
+/// A command, an argument or any other word, without a key in it.
+pub fn word(word: &str) -> String {
+    let shown = visible(word);
+    if shown.contains("://") {
+        return url(&shown);
+    }
+    if let Some((name, value)) = shown.split_once('=')
+        && (is_telling(name) || looks_random(value))
+        && !is_placeholder(value)
+    {
+        return format!("{name}={STARS}");
+    }
+    if let Some((name, value)) = shown.split_once(':')
+        && is_telling(name)
+        && !is_placeholder(value.trim())
+    {
+        let scheme = value.trim_start().split(' ').next().filter(|word| is_auth_scheme(word));
+        return match scheme {
+            Some(scheme) if is_placeholder(value.trim_start()[scheme.len()..].trim()) => shown.into_owned(),
+            _ => format!("{name}: {STARS}"),
+        };
+    }
+    if looks_random(&shown) { STARS.to_owned() } else { shown.into_owned() }
+}
+
+/// A shell command, without the keys in it.
+pub fn words(text: &str) -> String {
+    let templates: Vec<_> = text.split(' ').map(Template::plain).collect();
+    args(&templates).join(" ")
+}
+
+/// An address: no user, no password, no query values, no random path segments.
+pub fn url(text: &str) -> String {
+    let shown = visible(text);
+    let Some((scheme, rest)) = shown.split_once("://") else { return word(&shown) };
+    let (rest, fragment) = split(rest, '#');
+    let (rest, query) = split(rest, '?');
+    let (authority, path) = match rest.find('/') {
+        Some(slash) => rest.split_at(slash),
+        None => (rest, ""),
+    };
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let user = if host.len() == authority.len() { "" } else { "***@" };
+    let path = path
+        .split('/')
+        .map(|segment| if looks_random(segment) { STARS } else { segment })
+        .collect::<Vec<_>>()
+        .join("/");
+    let query = query.map(|query| {
+        let pairs = query.split('&').map(|pair| match pair.split_once('=') {
+            Some((_, value)) if is_placeholder(value) => pair.to_owned(),
+            Some((name, _)) => format!("{name}={STARS}"),
+            None if looks_random(pair) => STARS.to_owned(),
+            None => pair.to_owned(),
+        });
+        format!("?{}", pairs.collect::<Vec<_>>().join("&"))
+    });
+    let fragment = fragment.map(|_| format!("#{STARS}"));
+    format!("{scheme}://{user}{host}{path}{}{}", query.unwrap_or_default(), fragment.unwrap_or_default())
+}
+
+/// Whether a variable, header or option of this name usually carries a secret.
+pub fn is_telling(name: &str) -> bool {
+    let name: String =
+        name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    const TELLING: &[&str] = &[
+        "apikey",
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "pwd",
+        "authorization",
+        "auth",
+        "credential",
+        "cookie",
+        "privatekey",
+        "accesskey",
+        "connectionstring",
+        "dsn",
+        "session",
+        "bearer",
+        "signature",
+    ];
+    TELLING.iter().any(|telling| name.contains(telling)) || name == "key" || name.ends_with("key")
+}
+
+/// Whether the text is one placeholder and nothing else.
+fn is_placeholder(text: &str) -> bool {
+    (text.starts_with("${") && text.ends_with('}') && !text.contains(":-"))
+        || (text.starts_with("{env:") && text.ends_with('}'))
+        || (text.strip_prefix('$').is_some_and(|name| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        }))
+}
+
+fn is_auth_scheme(text: &str) -> bool {
+    matches!(text.trim().to_ascii_lowercase().as_str(), "bearer" | "basic" | "token" | "apikey")
+}
+
+/// A word that looks made by a machine: a known key prefix, or long with letters and digits mixed.
+fn looks_random(word: &str) -> bool {
+    const PREFIXES: &[&str] = &[
+        "sk-",
+        "sk_",
+        "pk_",
+        "rk_",
+        "ghp_",
+        "gho_",
+        "ghs_",
+        "ghu_",
+        "github_pat_",
+        "glpat-",
+        "xoxb-",
+        "xoxp-",
+        "xapp-",
+        "AKIA",
+        "ASIA",
+        "AIza",
+        "ya29.",
+        "eyJ",
+        "ntn_",
+        "secret_",
+        "lin_api_",
+        "figd_",
+        "hf_",
+        "npm_",
+        "pypi-",
+        "dop_v1_",
+        "shpat_",
+        "sntrys_",
+        "sntryu_",
+        "tvly-",
+        "ctx7sk",
+        "fc-",
+    ];
+    if PREFIXES.iter().any(|prefix| word.len() >= prefix.len() + 8 && word.starts_with(prefix)) {
+        return true;
+    }
+    let body: Vec<char> = word.chars().collect();
+    if body.len() < 20
+        || body.iter().any(|c| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '+' | '=' | '.'))
+    {
+        return false;
+    }
+    let digits = body.iter().filter(|c| c.is_ascii_digit()).count();
+    let letters = body.iter().filter(|c| c.is_ascii_alphabetic()).count();
+    // Words and versions change kind rarely; keys do it all the time.
+    let changes = body.windows(2).filter(|pair| kind(pair[0]) != kind(pair[1])).count();
+    digits >= 3 && letters >= 3 && changes * 4 >= body.len()
+}
+
+fn kind(c: char) -> u8 {
+    match c {
+        c if c.is_ascii_digit() => 0,
+        c if c.is_ascii_uppercase() => 1,
+        c if c.is_ascii_lowercase() => 2,
+        _ => 3,
+    }
+}
+
+fn split(text: &str, at: char) -> (&str, Option<&str>) {
+    match text.split_once(at) {
+        Some((before, after)) => (before, Some(after)),
+        None => (text, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::template::Syntax;
+
+    #[test]
+    fn values_show_their_placeholders_only() {
+        let check = |raw: &str, shown: &str| assert_eq!(value(&Template::parse(raw, Syntax::Braced)), shown);
+        check("hunter2", "***");
+        check("${TOKEN}", "${TOKEN}");
+        check("Bearer ${TOKEN}", "Bearer ${TOKEN}");
+        check("Bearer abc", "***");
+        check("prefix-${TOKEN}", "***${TOKEN}");
+        check("${TOKEN:-fallback}", "${TOKEN:-***}");
+        check("!op read op://vault/item", "!op read op://vault/item");
+        check("!curl -H Authorization:hunter2", "!curl -H Authorization: ***");
+    }
+
+    #[test]
+    fn arguments_lose_their_keys() {
+        let check = |list: &[&str], shown: &[&str]| {
+            let templates: Vec<_> = list.iter().map(|arg| Template::parse(*arg, Syntax::Braced)).collect();
+            assert_eq!(args(&templates), shown);
+        };
+        check(&["-y", "@modelcontextprotocol/server-github"], &["-y", "@modelcontextprotocol/server-github"]);
+        check(&["--api-key", "hunter2", "--port", "80"], &["--api-key", "***", "--port", "80"]);
+        check(&["--api-key=hunter2"], &["--api-key=***"]);
+        check(&["--api-key", "${KEY}"], &["--api-key", "${KEY}"]);
+        check(&["--api-key=${KEY}"], &["--api-key=${KEY}"]);
+        check(&["--header", "Authorization: Bearer hunter2"], &["--header", "Authorization: ***"]);
+        check(&["--header", "Authorization: Bearer ${T}"], &["--header", "Authorization: Bearer ${T}"]);
+        check(&["ghp_exampleexampleexample"], &["***"]);
+        check(&["a1B2c3D4e5F6g7H8i9J0k1"], &["***"]);
+        check(&["postgres://me:pw@db/x"], &["postgres://***@db/x"]);
+        check(&["/home/me/projects/app-2024"], &["/home/me/projects/app-2024"]);
+        check(&["--exclude-standard-directories"], &["--exclude-standard-directories"]);
+    }
+
+    #[test]
+    fn addresses_lose_users_queries_and_keys() {
+        let check = |raw: &str, shown: &str| assert_eq!(url(raw), shown);
+        check("https://mcp.example.com/mcp", "https://mcp.example.com/mcp");
+        check("https://a:b@mcp.example.com/mcp", "https://***@mcp.example.com/mcp");
+        check("https://x.dev/mcp?key=hunter2&tools=a", "https://x.dev/mcp?key=***&tools=***");
+        check("https://x.dev/mcp?key=${KEY}", "https://x.dev/mcp?key=${KEY}");
+        check("https://x.dev/s/a1B2c3D4e5F6g7H8i9J0k1/sse", "https://x.dev/s/***/sse");
+        check("https://x.dev/#frag", "https://x.dev/#***");
+        check("${BASE}/mcp", "${BASE}/mcp");
+    }
+}

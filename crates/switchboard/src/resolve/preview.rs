@@ -1,0 +1,156 @@
+//! What each value is made of, for people: placeholders filled in where that is harmless, secrets hidden.
+
+use crate::config::ServerSpec;
+use crate::env::Env;
+use crate::origin::Origin;
+use crate::problem::{Code, Problem};
+use crate::redact;
+use crate::template::{Folder, PartRef, Template};
+
+/// One value of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preview {
+    /// The field, such as `env.TOKEN`.
+    pub field: String,
+    /// As it stands in the file, without secrets.
+    pub from: String,
+    /// What it becomes, without secrets; nothing when it cannot be told or filled in.
+    pub resolved: Option<String>,
+}
+
+/// Every value of a server, and what is missing.
+pub fn preview(name: &str, spec: &ServerSpec, origin: &Origin, env: &Env) -> (Vec<Preview>, Vec<Problem>) {
+    let mut previews = Vec::new();
+    let mut problems = Vec::new();
+    for (field, template) in spec.transport.values() {
+        let is_pair = field.starts_with("env.") || field.starts_with("headers.");
+        let (from, resolved) = if is_pair {
+            (redact::value(template), pair(template, env))
+        } else if field == "url" {
+            (redact::url(template.raw()), expand(template, env).map(|url| redact::url(&url)))
+        } else {
+            (redact::word(template.raw()), expand(template, env).map(|word| redact::word(&word)))
+        };
+        for problem in missing(&field, template, env) {
+            problems.push(problem.server(name).origin(origin.clone()));
+        }
+        previews.push(Preview { field, from, resolved });
+    }
+    // An argument after a telling option is a secret, though it does not look like one.
+    hide_arguments(spec, &mut previews);
+    (previews, problems)
+}
+
+fn hide_arguments(spec: &ServerSpec, previews: &mut [Preview]) {
+    let crate::config::Transport::Stdio(stdio) = &spec.transport else { return };
+    let shown = redact::args(&stdio.args);
+    for (index, shown) in shown.into_iter().enumerate() {
+        let field = format!("args[{index}]");
+        if let Some(preview) = previews.iter_mut().find(|preview| preview.field == field)
+            && preview.from != shown
+        {
+            preview.from.clone_from(&shown);
+            preview.resolved = Some(shown);
+        }
+    }
+}
+
+/// A variable's or header's value: where it comes from, never what it is.
+fn pair(template: &Template, env: &Env) -> Option<String> {
+    if let Some(command) = template.shell_command() {
+        return Some(format!("{} (output of `{}`, not run)", redact::STARS, redact::words(command)));
+    }
+    if template.is_plain() {
+        let raw = template.raw();
+        let is_variable = env.non_empty(raw).is_some();
+        return Some(match (raw, is_variable) {
+            ("", _) => String::new(),
+            (name, true) => format!("{} (variable {name})", redact::STARS),
+            (_, false) => redact::STARS.to_owned(),
+        });
+    }
+    let mut sources = Vec::new();
+    for part in template.parts() {
+        match part {
+            PartRef::Text(_) | PartRef::Unknown(_) => {}
+            PartRef::Variable { name, default } => match (env.non_empty(name), default) {
+                (Some(_), _) => sources.push(format!("variable {name}")),
+                (None, Some(_)) => sources.push(format!("default of {name}")),
+                (None, None) => return None,
+            },
+            PartRef::Folder(_) => sources.push("a directory".to_owned()),
+            PartRef::File(path) => sources.push(format!("file {path}, not read")),
+            PartRef::Command(command) => {
+                sources.push(format!("output of `{}`, not run", redact::words(command)))
+            }
+            PartRef::Input(_) | PartRef::Stored(_) => return None,
+        }
+    }
+    Some(format!("{} ({})", redact::STARS, sources.join(", ")))
+}
+
+/// The value with its placeholders filled in, if that needs nothing but the environment.
+pub(super) fn expand(template: &Template, env: &Env) -> Option<String> {
+    let mut text = String::with_capacity(template.raw().len());
+    for part in template.parts() {
+        match part {
+            PartRef::Text(plain) | PartRef::Unknown(plain) => text.push_str(plain),
+            PartRef::Variable { name, default: None } => text.push_str(env.var(name)?),
+            PartRef::Variable { name, default: Some(default) } => {
+                text.push_str(env.non_empty(name).unwrap_or(default));
+            }
+            PartRef::Folder(folder) => text.push_str(&directory(folder, env)),
+            PartRef::File(_) | PartRef::Input(_) | PartRef::Stored(_) | PartRef::Command(_) => return None,
+        }
+    }
+    Some(text)
+}
+
+fn directory(folder: Folder, env: &Env) -> String {
+    match folder {
+        Folder::Workspace => env.cwd().display().to_string(),
+        Folder::WorkspaceName => {
+            env.cwd().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        }
+        Folder::Home => env.home().display().to_string(),
+        Folder::Separator => std::path::MAIN_SEPARATOR.to_string(),
+    }
+}
+
+/// A problem for each placeholder that cannot be filled in.
+fn missing(field: &str, template: &Template, env: &Env) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for part in template.parts() {
+        let problem = match part {
+            PartRef::Variable { name, default: None } if env.is_unreadable(name) => Problem::new(
+                Code::VariableUnset,
+                format!("`{field}` needs the variable {name}, whose value is not text"),
+            )
+            .hint(format!("export {name} again as UTF-8")),
+            PartRef::Variable { name, default: None } if env.var(name).is_none() => Problem::new(
+                Code::VariableUnset,
+                format!("`{field}` needs the variable {name}, which is not set"),
+            )
+            .hint(format!("export {name}=..., or write a default: ${{{name}:-...}}")),
+            PartRef::Input(id) => {
+                let message =
+                    format!("`{field}` asks for the input `{id}`, which only its own tool can ask for");
+                Problem::new(Code::PlaceholderUnsupported, message)
+                    .hint("import the server and put a variable in its place: switchboard import")
+            }
+            PartRef::Stored(id) => {
+                let message = format!("`{field}` needs the secret `{id}` from its tool's own store");
+                Problem::new(Code::PlaceholderUnsupported, message)
+                    .hint("add the server to your own file with a variable in its place: switchboard add")
+            }
+            PartRef::Unknown(text) => {
+                let message =
+                    format!("`{field}` holds `{}`, which nobody fills in", crate::visible::excerpt(text, 60));
+                Problem::new(Code::PlaceholderUnsupported, message)
+            }
+            _ => continue,
+        };
+        problems.push(problem);
+    }
+    problems
+}

@@ -1,0 +1,213 @@
+//! Finds and reads every declaration of a server, in every tool's files.
+//!
+//! In: the environment. Out: [`Found`]: what was declared, where (file and line), and what could not be read.
+//! Nothing is expanded, merged or judged here, and nothing fails as a whole: a bad entry costs itself, a bad
+//! file costs itself, and both become a [`Problem`].
+
+pub mod places;
+pub mod read;
+pub mod syntax;
+pub mod tree;
+
+mod builtin;
+mod container;
+pub(crate) mod dialect;
+mod entry;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use container::Switches;
+pub(crate) use entry::nearest;
+use places::{Place, Project};
+use syntax::Format;
+use tree::Node;
+
+use crate::declared::{Declaration, Rank};
+use crate::env::{Env, SWITCHBOARD_MCP_SERVERS};
+use crate::origin::{Origin, Scope};
+use crate::problem::{Code, Problem};
+use crate::provider::Provider;
+use crate::visible::excerpt;
+
+/// Everything the files say.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The declarations, in no order that matters: each carries its rank.
+    pub declarations: Vec<Declaration>,
+    /// What tools switch on and off outside the definitions.
+    pub switches: BTreeMap<(Provider, Scope), Switches>,
+    /// Our settings files, not yet interpreted.
+    pub settings: Vec<SettingsFile>,
+    /// What could not be read or understood.
+    pub problems: Vec<Problem>,
+    /// The files that were there and could be read.
+    pub files: Vec<Arc<Path>>,
+}
+
+/// A settings file of ours.
+#[derive(Debug)]
+pub struct SettingsFile {
+    /// Whose it is.
+    pub origin: Origin,
+    /// What it holds.
+    pub root: Node<'static>,
+}
+
+/// Reads every place there is.
+pub fn find(env: &Env, project: &Project) -> Found {
+    let places = places::places(env, project);
+    let mut found = Found::default();
+    // A file that several tools keep their servers in is read once.
+    let mut by_path: BTreeMap<Arc<Path>, (Format, Vec<(u32, &Place)>)> = BTreeMap::new();
+    let mut rank = 0;
+    for place in &places {
+        for (path, format) in read::files(&place.spot, place.format) {
+            by_path.entry(path.into()).or_insert_with(|| (format, Vec::new())).1.push((rank, place));
+            rank += 1;
+        }
+    }
+    for (path, (format, places)) in by_path {
+        found.file(&path, format, &places);
+    }
+    if let Some(text) = env.non_empty(SWITCHBOARD_MCP_SERVERS) {
+        found.variable(text);
+    }
+    found.text(
+        builtin::DECLARATIONS,
+        Format::Json,
+        &[(
+            u32::MAX,
+            &Origin { provider: Provider::BuiltIn, scope: Scope::BuiltIn, path: None, line: None },
+            &places::Container::Whole,
+        )],
+    );
+    found
+}
+
+/// Reads one text as the file of a provider; what the golden corpus and the fuzzers drive.
+pub fn read_text(text: &str, provider: Provider, format: Format, container: &places::Container) -> Found {
+    let mut found = Found::default();
+    let origin = Origin { provider, scope: Scope::Project, path: None, line: None };
+    found.text(text, format, &[(0, &origin, container)]);
+    found
+}
+
+impl Found {
+    fn file(&mut self, path: &Arc<Path>, format: Format, places: &[(u32, &Place)]) {
+        let origins: Vec<_> = places
+            .iter()
+            .map(|(rank, place)| {
+                let path = Some(path.clone());
+                let origin = Origin { provider: place.provider, scope: place.scope, path, line: None };
+                (*rank, origin, &place.container)
+            })
+            .collect();
+        match read::text(path) {
+            Ok(Some(text)) => {
+                self.files.push(path.clone());
+                let readings: Vec<_> =
+                    origins.iter().map(|(rank, origin, container)| (*rank, origin, *container)).collect();
+                self.text(&text, format, &readings);
+            }
+            Ok(None) => {}
+            Err(problem) => self.problems.push(problem.origin(origins[0].1.clone())),
+        }
+    }
+
+    fn text(&mut self, text: &str, format: Format, readings: &[(u32, &Origin, &places::Container)]) {
+        let first = readings[0].1;
+        let parsed = match syntax::parse(text, format) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                let message = match error.column {
+                    Some(column) => {
+                        format!("this is not valid {}: {} (column {column})", format.as_str(), error.what)
+                    }
+                    None => format!("this is not valid {}: {}", format.as_str(), error.what),
+                };
+                let problem = Problem::new(Code::SyntaxError, message)
+                    .hint("nothing of this file is used until it is mended");
+                let origin = Origin { line: error.line, ..first.clone() };
+                return self.problems.push(problem.origin(origin));
+            }
+        };
+        for line in parsed.repeated {
+            let problem =
+                Problem::new(Code::DuplicateKey, "a key stands more than once; the last one counts");
+            self.problems.push(problem.hint("remove one of them").origin(first.at(line)));
+        }
+        let Some(root) = parsed.root else {
+            let problem = Problem::new(Code::FileEmpty, "the file is empty");
+            return self.problems.push(problem.origin(first.clone()));
+        };
+        for (rank, origin, container) in readings {
+            self.servers(&root, *rank, origin, container);
+        }
+        if first.provider == Provider::Settings {
+            self.settings.push(SettingsFile { origin: first.clone(), root: root.into_owned() });
+        }
+    }
+
+    fn servers(&mut self, root: &Node<'_>, rank: u32, origin: &Origin, container: &places::Container) {
+        let switches = container::switches(root, origin.provider, container);
+        if !switches.is_empty() {
+            self.switches.entry((origin.provider, origin.scope)).or_default().add(switches);
+        }
+        let contents = container::contents(root, container);
+        let problems = contents.problems.into_iter();
+        self.problems.extend(problems.map(|(line, problem)| problem.origin(origin.at(line))));
+        let dialect = dialect::of(origin.provider);
+        let total = u32::try_from(contents.entries.len()).unwrap_or(u32::MAX);
+        let mut lines: BTreeMap<String, u32> = BTreeMap::new();
+        for (entry, index) in contents.entries.into_iter().zip(0..) {
+            let name = entry.name.into_owned();
+            let origin = origin.at(entry.line);
+            // Of two entries with one name the later counts, so it gets the lower rank.
+            let order = match lines.insert(name.clone(), entry.line) {
+                Some(first) => {
+                    let message = format!(
+                        "the server `{}` stands twice in this file, on lines {first} and {}; the last one counts",
+                        excerpt(&name, 60),
+                        entry.line
+                    );
+                    let problem =
+                        Problem::new(Code::DuplicateKey, message).hint("rename or remove one of them");
+                    self.problems.push(problem.server(&name).origin(origin.clone()));
+                    total - index
+                }
+                None => total + index,
+            };
+            match entry::read(entry.node, &name, &origin, &dialect, &mut self.problems) {
+                entry::Outcome::Server(content) => {
+                    let rank = Rank { file: rank, entry: order };
+                    self.declarations.push(Declaration { name, origin, rank, content });
+                }
+                entry::Outcome::Skipped(problem) => self.problems.push(problem),
+            }
+        }
+    }
+
+    /// The servers of a variable; they carry the lowest rank of all, so they count first.
+    fn variable(&mut self, text: &str) {
+        let origin =
+            Origin { provider: Provider::Environment, scope: Scope::Environment, path: None, line: None };
+        let before = self.declarations.len();
+        let problems = self.problems.len();
+        self.text(text, Format::Json, &[(0, &origin, &places::Container::Whole)]);
+        for declaration in &mut self.declarations[before..] {
+            declaration.origin.line = None;
+        }
+        for problem in &mut self.problems[problems..] {
+            if matches!(
+                problem.code,
+                Code::SyntaxError | Code::WrongShape | Code::NoServers | Code::FileEmpty
+            ) {
+                problem.code = Code::BadVariable;
+                problem.message = format!("{SWITCHBOARD_MCP_SERVERS} is ignored: {}", problem.message);
+                problem.hint = Some("it must be a JSON object of servers by name".to_owned());
+            }
+        }
+    }
+}
