@@ -21,6 +21,7 @@ pub(crate) struct Cli {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Global {
     /// Work as if started in this directory
     #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
@@ -37,7 +38,7 @@ pub(crate) struct Global {
     /// Never use colour
     #[arg(long, global = true)]
     pub(crate) no_color: bool,
-    /// Approve every server for this run (also: SWITCHBOARD_TRUST=1)
+    /// Approve every server for this run (also: `SWITCHBOARD_TRUST=1`)
     #[arg(long, global = true)]
     pub(crate) trust: bool,
 }

@@ -24,6 +24,12 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct CommandError {
     pub(crate) kind: Kind,
+    /// Boxed: most commands do not fail, and results should stay small.
+    words: Box<Words>,
+}
+
+#[derive(Debug)]
+struct Words {
     code: &'static str,
     message: String,
     hint: Option<String>,
@@ -37,7 +43,8 @@ impl CommandError {
     }
 
     pub(crate) fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, code, message: message.into(), hint: None, server: None, place: None }
+        let words = Words { code, message: message.into(), hint: None, server: None, place: None };
+        Self { kind, words: Box::new(words) }
     }
 
     pub(crate) fn interrupted() -> Self {
@@ -46,47 +53,47 @@ impl CommandError {
 
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.words.hint = Some(hint.into());
         self
     }
 
     #[must_use]
     pub(crate) fn server(mut self, server: &str) -> Self {
-        self.server = Some(server.to_owned());
+        self.words.server = Some(server.to_owned());
         self
     }
 
     /// The lines for people: what happened, where, what to do.
     pub(crate) fn lines(&self, env: Option<&Env>) -> (String, Vec<String>) {
         let mut lines = Vec::new();
-        if let Some((path, line)) = &self.place {
+        if let Some((path, line)) = &self.words.place {
             let shown = env.map_or_else(|| path.display().to_string(), |env| env.display(path));
             lines.push(format!("{shown} line {line}"));
         }
-        lines.extend(self.hint.iter().map(|hint| format!("hint: {hint}")));
-        (self.message.clone(), lines)
+        lines.extend(self.words.hint.iter().map(|hint| format!("hint: {hint}")));
+        (self.words.message.clone(), lines)
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        let mut error = json!({"code": self.code, "message": self.message});
-        if let Some(hint) = &self.hint {
+        let mut error = json!({"code": self.words.code, "message": self.words.message});
+        if let Some(hint) = &self.words.hint {
             error["hint"] = json!(hint);
         }
-        if let Some(server) = &self.server {
+        if let Some(server) = &self.words.server {
             error["server"] = json!(server);
         }
         json!({ "error": error })
     }
 
     fn explained(kind: Kind, error: &impl Explain) -> Self {
-        Self {
-            kind,
+        let words = Words {
             code: error.code(),
             message: error.message(),
             hint: error.hint(),
             server: error.server().map(str::to_owned),
             place: error.place().and_then(|(path, line)| Some((path.to_owned(), line?))),
-        }
+        };
+        Self { kind, words: Box::new(words) }
     }
 }
 

@@ -40,6 +40,7 @@ impl Printer {
     }
 
     /// Lines of data.
+    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
     pub(crate) fn data(&self, lines: &[String]) -> io::Result<()> {
         let mut out = anstream::AutoStream::auto(io::stdout().lock());
         let mut text = lines.join("\n");
@@ -111,9 +112,10 @@ pub(crate) fn problem_lines(problem: &Problem, env: &Env) -> Vec<String> {
     });
     let place: Vec<_> = server.into_iter().chain(place).collect();
     let code = problem.code.as_str();
-    lines.push(match place.is_empty() {
-        true => format!("  {FAINT}[{code}]{FAINT:#}"),
-        false => format!("  {} {FAINT}[{code}]{FAINT:#}", place.join(", ")),
+    lines.push(if place.is_empty() {
+        format!("  {FAINT}[{code}]{FAINT:#}")
+    } else {
+        format!("  {} {FAINT}[{code}]{FAINT:#}", place.join(", "))
     });
     lines.extend(problem.hint.iter().map(|hint| format!("  hint: {}", switchboard::visible::visible(hint))));
     lines

@@ -51,9 +51,9 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The same file, another line.
+    /// The same file, another line; without a file there are no lines.
     #[must_use]
     pub fn at(&self, line: u32) -> Self {
-        Self { line: Some(line), ..self.clone() }
+        Self { line: self.path.is_some().then_some(line), ..self.clone() }
     }
 }

@@ -10,6 +10,27 @@ use crate::visible::visible;
 /// What stands for a hidden value.
 pub const STARS: &str = "***";
 
+/// Parts of names that usually carry a secret.
+const TELLING: &[&str] = &[
+    "apikey",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "pwd",
+    "authorization",
+    "auth",
+    "credential",
+    "cookie",
+    "privatekey",
+    "accesskey",
+    "connectionstring",
+    "dsn",
+    "session",
+    "bearer",
+    "signature",
+];
+
 /// A variable's or header's value: placeholders stay, text goes.
 pub fn value(template: &Template) -> String {
     if let Some(command) = template.shell_command() {
@@ -111,25 +132,6 @@ pub fn url(text: &str) -> String {
 pub fn is_telling(name: &str) -> bool {
     let name: String =
         name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    const TELLING: &[&str] = &[
-        "apikey",
-        "token",
-        "secret",
-        "password",
-        "passwd",
-        "pwd",
-        "authorization",
-        "auth",
-        "credential",
-        "cookie",
-        "privatekey",
-        "accesskey",
-        "connectionstring",
-        "dsn",
-        "session",
-        "bearer",
-        "signature",
-    ];
     TELLING.iter().any(|telling| name.contains(telling)) || name == "key" || name.ends_with("key")
 }
 

@@ -1,1 +1,112 @@
-//! A sealed world for tests: an empty home, an empty project, no variables.
+//! A sealed world for tests: an empty home, an empty project, no variables but those a test sets.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use switchboard::Env;
+use switchboard::env::Os;
+use tempfile::TempDir;
+
+/// A home and a project that exist for one test.
+#[derive(Debug)]
+pub struct Sandbox {
+    root: TempDir,
+    vars: Vec<(String, String)>,
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Sandbox {
+    /// An empty world.
+    ///
+    /// # Panics
+    ///
+    /// When the disk refuses, in which case no test can run.
+    #[expect(clippy::expect_used, reason = "a test that cannot make its world must stop")]
+    pub fn new() -> Self {
+        let root = TempDir::new().expect("a temporary directory");
+        let sandbox = Self { root, vars: Vec::new() };
+        fs::create_dir_all(sandbox.home()).expect("a home");
+        // The project is the root of a repository, so that nothing outside of it is looked at.
+        fs::create_dir_all(sandbox.project().join(".git")).expect("a project");
+        sandbox
+    }
+
+    /// The home directory.
+    pub fn home(&self) -> PathBuf {
+        self.base().join("home")
+    }
+
+    /// The project's directory, which is the working directory.
+    pub fn project(&self) -> PathBuf {
+        self.base().join("project")
+    }
+
+    fn base(&self) -> PathBuf {
+        // Without links in it, as the program will see it.
+        self.root.path().canonicalize().unwrap_or_else(|_| self.root.path().to_owned())
+    }
+
+    /// A path as tests write it: `~/` is home, anything else is in the project.
+    pub fn path(&self, path: &str) -> PathBuf {
+        match path.strip_prefix("~/") {
+            Some(rest) => self.home().join(rest),
+            None => self.project().join(path),
+        }
+    }
+
+    /// Writes a file and the directories above it. `[PROJECT]` and `[HOME]` stand for the real paths.
+    ///
+    /// # Panics
+    ///
+    /// When the disk refuses.
+    #[expect(clippy::expect_used, reason = "a test that cannot make its world must stop")]
+    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).expect("the directories above a file");
+        let content = content.as_ref();
+        let filled = std::str::from_utf8(content).ok().map(|text| {
+            text.replace("[PROJECT]", &self.project().to_string_lossy())
+                .replace("[HOME]", &self.home().to_string_lossy())
+        });
+        fs::write(&path, filled.as_deref().map_or(content, str::as_bytes)).expect("a file");
+        path
+    }
+
+    /// The text of a file.
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap_or_default()
+    }
+
+    /// Sets a variable.
+    #[must_use]
+    pub fn with_var(mut self, name: &str, value: &str) -> Self {
+        self.vars.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The world as the library sees it.
+    pub fn env(&self) -> Env {
+        let env = Env::new(Os::Linux, self.home(), self.project()).with_var("PATH", "/usr/bin:/bin");
+        self.vars.iter().fold(env, |env, (name, value)| env.with_var(name, value))
+    }
+
+    /// A program that starts in this world.
+    pub fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command.env_clear().env("HOME", self.home()).env("PATH", "/usr/bin:/bin").current_dir(self.project());
+        command.envs(self.vars.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// A text in which this world's paths are replaced by `[PROJECT]` and `[HOME]`.
+    pub fn filter(&self, text: &str) -> String {
+        text.replace(&*self.project().to_string_lossy(), "[PROJECT]")
+            .replace(&*self.home().to_string_lossy(), "[HOME]")
+    }
+}

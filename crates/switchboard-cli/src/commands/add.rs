@@ -153,7 +153,7 @@ fn warn_of_shadow(context: &Context, name: &str, path: &std::path::Path) {
     match discovery.server(name) {
         Some(server) if server.origin.path.as_deref() == Some(path) => {}
         _ => {
-            context.printer.remark(&format!("note: another definition counts; see `switchboard why {name}`"))
+            context.printer.remark(&format!("note: another definition counts; see `switchboard why {name}`"));
         }
     }
 }

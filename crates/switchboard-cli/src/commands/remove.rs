@@ -45,21 +45,18 @@ pub(super) fn own_origin<'d>(discovery: &'d Discovery, name: &str) -> Option<&'d
 
 /// Either it is nowhere, or it is not ours to remove.
 fn not_ours(context: &Context, discovery: &Discovery, name: &str) -> CommandError {
-    match discovery.server(name) {
-        Some(server) => {
-            let place = server.origin.path.as_deref().map(|path| context.env.display(path));
-            let label = server.origin.provider.label();
-            let message = match place {
-                Some(place) => format!("Server \"{name}\" is defined in {place}, which belongs to {label}"),
-                None => format!("Server \"{name}\" is not defined in a file ({label})"),
-            };
-            CommandError::usage("not-our-file", message)
-                .server(name)
-                .hint(format!("switch it off instead: switchboard disable {name}"))
-        }
-        None => {
-            let path = places::project_file(&context.env, &discovery.project);
-            EditError::Missing { name: name.to_owned(), path }.into()
-        }
+    if let Some(server) = discovery.server(name) {
+        let place = server.origin.path.as_deref().map(|path| context.env.display(path));
+        let label = server.origin.provider.label();
+        let message = match place {
+            Some(place) => format!("Server \"{name}\" is defined in {place}, which belongs to {label}"),
+            None => format!("Server \"{name}\" is not defined in a file ({label})"),
+        };
+        CommandError::usage("not-our-file", message)
+            .server(name)
+            .hint(format!("switch it off instead: switchboard disable {name}"))
+    } else {
+        let path = places::project_file(&context.env, &discovery.project);
+        EditError::Missing { name: name.to_owned(), path }.into()
     }
 }

@@ -73,7 +73,7 @@ fn choose<'d>(
         return Err(CommandError::new(Kind::NotApproved, "not-approved", "nobody can be asked here")
             .hint("name the servers, or use --source PROVIDER or --all"));
     }
-    ask(context, waiting)
+    ask(context, &waiting)
 }
 
 /// A named server that waits; one that is trusted already is only mentioned.
@@ -100,8 +100,8 @@ fn show_all(context: &Context, servers: &[&Server]) {
 }
 
 /// Shows everything that is new and takes all, some or none.
-fn ask<'d>(context: &Context, waiting: Vec<&'d Server>) -> Result<Vec<&'d Server>, CommandError> {
-    show_all(context, &waiting);
+fn ask<'d>(context: &Context, waiting: &[&'d Server]) -> Result<Vec<&'d Server>, CommandError> {
+    show_all(context, waiting);
     let names: Vec<_> =
         waiting.iter().map(|server| switchboard::visible::excerpt(&server.name, 60)).collect();
     let picked = MultiSelect::new("Approve which? (space marks, right arrow marks all, enter ends)", names)
@@ -173,7 +173,7 @@ pub(super) fn untrust(context: &Context, names: &[String], all: bool) -> Result<
         match server.consent {
             Consent::Approved => chosen.push(server),
             Consent::Missing | Consent::ThisRun => {
-                context.printer.remark(&format!("`{name}` is not trusted"))
+                context.printer.remark(&format!("`{name}` is not trusted"));
             }
             Consent::OwnFile | Consent::BuiltIn | Consent::Environment => {
                 let reason = server.consent.reason();

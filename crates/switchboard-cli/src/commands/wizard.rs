@@ -39,6 +39,7 @@ pub(super) fn ask(mut add: Add) -> Result<Add, CommandError> {
     Ok(add)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the shape of a validator")]
 fn not_blank(text: &str) -> Result<Validation, inquire::CustomUserError> {
     Ok(if text.trim().is_empty() {
         Validation::Invalid(ErrorMessage::Custom("This cannot be empty".to_owned()))
@@ -73,13 +74,12 @@ fn words(line: &str) -> Result<Vec<String>, CommandError> {
     for c in line.chars() {
         match (quote, c) {
             (Some(open), c) if c == open => quote = None,
-            (Some(_), c) => word.get_or_insert_default().push(c),
             (None, '"' | '\'') => {
                 quote = Some(c);
                 word.get_or_insert_default();
             }
             (None, c) if c.is_whitespace() => words.extend(word.take()),
-            (None, c) => word.get_or_insert_default().push(c),
+            (Some(_) | None, c) => word.get_or_insert_default().push(c),
         }
     }
     if quote.is_some() {

@@ -22,6 +22,7 @@ use crate::visible::excerpt;
 
 /// What a host wants of discovery.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub struct Options {
     /// Leave out Exa servers: the host searches the web itself.
     pub filter_exa: bool,
@@ -165,10 +166,10 @@ pub(crate) struct Inputs<'a> {
 
 /// Makes the plan.
 pub(crate) fn plan(found: Found, inputs: &Inputs<'_>) -> Plan {
-    let Found { mut declarations, switches, .. } = found;
+    let Found { mut declarations, switches, overridden, replacing, .. } = found;
     declarations.sort_by_key(|declaration| (declaration.origin.provider, declaration.rank));
     let mut plan = Plan::default();
-    let rules = Rules::of(&declarations, inputs);
+    let rules = Rules::of(overridden, replacing, inputs);
     let mut by_name: HashMap<String, usize> = HashMap::with_capacity(declarations.len());
     for declaration in declarations {
         let Declaration { name, origin, content, .. } = declaration;
@@ -208,14 +209,12 @@ struct Rules<'a> {
 }
 
 impl<'a> Rules<'a> {
-    fn of(declarations: &[Declaration], inputs: &'a Inputs<'a>) -> Self {
-        let overridden =
-            declarations.iter().any(|declaration| declaration.origin.provider == Provider::Environment);
+    fn of(overridden: bool, replacing: Vec<Origin>, inputs: &'a Inputs<'a>) -> Self {
         let mut rules = Self { inputs, overridden, replacing: BTreeMap::new() };
-        for Declaration { origin, .. } in declarations {
-            let whole_map = matches!(origin.provider, Provider::Settings | Provider::CoCli);
-            if whole_map && origin.scope == Scope::Project && rules.against(origin).is_none() {
-                rules.replacing.entry(origin.provider).or_insert_with(|| origin.clone());
+        for origin in replacing {
+            // A map that does not count itself replaces nothing.
+            if rules.against(&origin).is_none() {
+                rules.replacing.insert(origin.provider, origin);
             }
         }
         rules

@@ -293,18 +293,17 @@ impl Reader {
             return self.bad("providers.disabled", node, "a list of provider ids");
         };
         for id in ids {
-            match Provider::from_id(&id) {
-                Some(provider) => self.settings.disabled_providers.push(provider),
-                None => {
-                    let message = format!("`{}` is not a provider", excerpt(&id, 60));
-                    let near = nearest(&id, Provider::all().map(Provider::id));
-                    let problem = Problem::new(Code::BadSetting, message);
-                    let problem = match near {
-                        Some(near) => problem.hint(format!("did you mean `{near}`?")),
-                        None => problem.hint("the ids are listed in the configuration reference"),
-                    };
-                    self.report(problem, node.line);
-                }
+            if let Some(provider) = Provider::from_id(&id) {
+                self.settings.disabled_providers.push(provider);
+            } else {
+                let message = format!("`{}` is not a provider", excerpt(&id, 60));
+                let near = nearest(&id, Provider::all().map(Provider::id));
+                let problem = Problem::new(Code::BadSetting, message);
+                let problem = match near {
+                    Some(near) => problem.hint(format!("did you mean `{near}`?")),
+                    None => problem.hint("the ids are listed in the configuration reference"),
+                };
+                self.report(problem, node.line);
             }
         }
     }

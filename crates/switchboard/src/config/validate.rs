@@ -48,38 +48,35 @@ pub fn server(name: &str, declared: Declared) -> Result<ServerSpec, Vec<String>>
         conduct,
     } = declared;
     let kind = match transport {
-        Some(TransportName::Stdio) => None,
         Some(TransportName::Remote(kind)) => Some(kind),
         Some(TransportName::Unknown(word)) => {
             reasons.push(format!("{label}: unknown server type \"{}\"", excerpt(&word, 60)));
             return Err(reasons);
         }
         None if command.is_none() && url.is_some() => Some(bare_url),
-        None => None,
+        Some(TransportName::Stdio) | None => None,
     };
     let transport = match kind {
-        None => match command {
-            Some(command) => {
+        None => {
+            if let Some(command) = command {
                 check_stdio(&label, &command, &env, &mut reasons);
                 Transport::Stdio(Stdio { command, args, env, env_file, cwd, inherit_env })
-            }
-            None => {
+            } else {
                 reasons.push(format!("{label}: stdio server requires \"command\" field"));
                 return Err(reasons);
             }
-        },
-        Some(kind) => match url {
-            Some(url) => {
+        }
+        Some(kind) => {
+            if let Some(url) = url {
                 check_url(&label, &url, &mut reasons);
                 check_headers(&label, &headers, &mut reasons);
                 Transport::Remote(Endpoint { kind, url, headers })
-            }
-            None => {
+            } else {
                 let word = if kind == Remote::Sse { "sse" } else { "http" };
                 reasons.push(format!("{label}: {word} server requires \"url\" field"));
                 return Err(reasons);
             }
-        },
+        }
     };
     if reasons.is_empty() { Ok(ServerSpec { transport, conduct }) } else { Err(reasons) }
 }

@@ -81,7 +81,7 @@ fn pair(template: &Template, env: &Env) -> Option<String> {
             PartRef::Folder(_) => sources.push("a directory".to_owned()),
             PartRef::File(path) => sources.push(format!("file {path}, not read")),
             PartRef::Command(command) => {
-                sources.push(format!("output of `{}`, not run", redact::words(command)))
+                sources.push(format!("output of `{}`, not run", redact::words(command)));
             }
             PartRef::Input(_) | PartRef::Stored(_) => return None,
         }

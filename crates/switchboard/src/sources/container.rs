@@ -9,10 +9,13 @@ use super::places::Container;
 use super::tree::{Key, Node, Value};
 use crate::problem::{Code, Problem};
 use crate::provider::Provider;
+use crate::visible::excerpt;
 
 /// The entries of a file.
 #[derive(Debug, Default)]
 pub(super) struct Contents<'t, 'a> {
+    /// Where the map of servers starts, if there is one.
+    pub(super) map_line: Option<u32>,
     pub(super) entries: Vec<Entry<'t, 'a>>,
     pub(super) problems: Vec<(u32, Problem)>,
 }
@@ -84,8 +87,8 @@ fn whole<'t, 'a>(root: &'t Node<'a>) -> Contents<'t, 'a> {
     if entries.is_empty() {
         return Contents::default();
     }
-    if entries.iter().all(|(_, node)| looks_like_a_server(node)) {
-        return named(root, "");
+    if entries.iter().any(|(_, node)| looks_like_a_server(node)) {
+        return bare(root.line, entries);
     }
     if entries.iter().all(|(key, _)| is_beside_servers(&key.text)) {
         return Contents::default();
@@ -94,17 +97,30 @@ fn whole<'t, 'a>(root: &'t Node<'a>) -> Contents<'t, 'a> {
     let problem = Problem::new(Code::NoServers, "there is no `mcpServers` in the file");
     let (line, problem) = match near {
         Some((key, _)) => {
-            (key.line, problem.hint(format!("`{}` is not read: rename it to `mcpServers`", key.text)))
+            let hint = format!("`{}` is not read: rename it to `mcpServers`", excerpt(&key.text, 60));
+            (key.line, problem.hint(hint))
         }
         None => (root.line, problem.hint("put the servers into an object called `mcpServers`")),
     };
-    Contents { entries: Vec::new(), problems: vec![(line, problem)] }
+    Contents { problems: vec![(line, problem)], ..Contents::default() }
+}
+
+/// A map of servers with nothing around it; what is not an object in it is no server.
+fn bare<'t, 'a>(line: u32, entries: &'t [(Key<'a>, Node<'a>)]) -> Contents<'t, 'a> {
+    let mut contents = by_key(line, entries);
+    contents.entries.retain(|entry| entry.node.entries().is_some());
+    let others = entries.iter().filter(|(key, node)| key.text != "$schema" && node.entries().is_none());
+    contents.problems.extend(others.map(|(key, node)| {
+        let message = format!("`{}` is {}, not a server", excerpt(&key.text, 60), node.kind());
+        (key.line, Problem::new(Code::UnknownField, message))
+    }));
+    contents
 }
 
 /// Entries of a map by key, or of a list by their `name`.
 fn named<'t, 'a>(node: &'t Node<'a>, key: &str) -> Contents<'t, 'a> {
     match &node.value {
-        Value::Map(entries) => by_key(entries),
+        Value::Map(entries) => by_key(node.line, entries),
         Value::List(items) => by_name(items),
         Value::Null => Contents::default(),
         Value::Bool(_) | Value::Number(_) | Value::Text(_) => {
@@ -113,13 +129,13 @@ fn named<'t, 'a>(node: &'t Node<'a>, key: &str) -> Contents<'t, 'a> {
     }
 }
 
-fn by_key<'t, 'a>(entries: &'t [(Key<'a>, Node<'a>)]) -> Contents<'t, 'a> {
+fn by_key<'t, 'a>(line: u32, entries: &'t [(Key<'a>, Node<'a>)]) -> Contents<'t, 'a> {
     let entries = entries
         .iter()
         .filter(|(key, _)| key.text != "$schema")
         .map(|(key, node)| Entry { name: Cow::Borrowed(key.text.as_ref()), line: key.line, node })
         .collect();
-    Contents { entries, problems: Vec::new() }
+    Contents { map_line: Some(line), entries, problems: Vec::new() }
 }
 
 fn by_name<'t, 'a>(items: &'t [Node<'a>]) -> Contents<'t, 'a> {
@@ -141,7 +157,7 @@ fn by_name<'t, 'a>(items: &'t [Node<'a>]) -> Contents<'t, 'a> {
 
 fn broken<'t, 'a>(line: u32, message: String) -> Contents<'t, 'a> {
     let problem = Problem::new(Code::WrongShape, message).hint("see `switchboard schema` for the shape");
-    Contents { entries: Vec::new(), problems: vec![(line, problem)] }
+    Contents { problems: vec![(line, problem)], ..Contents::default() }
 }
 
 fn looks_like_a_server(node: &Node<'_>) -> bool {

@@ -142,10 +142,11 @@ impl Reader<'_> {
                 }
                 None => self.refuse(key, node, "the name of a variable"),
             },
-            Meaning::ApiKey => match self.template(key, node) {
-                Some(token) => self.declared.headers.push(("Authorization".to_owned(), self.bearer(&token))),
-                None => {}
-            },
+            Meaning::ApiKey => {
+                if let Some(token) = self.template(key, node) {
+                    self.declared.headers.push(("Authorization".to_owned(), self.bearer(&token)));
+                }
+            }
             Meaning::RequestOptions => self.request_options(key, node),
             Meaning::Auth => self.auth(key, node),
             Meaning::OAuth => self.oauth(key, node),
@@ -189,7 +190,7 @@ impl Reader<'_> {
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Map(_) => {
-                self.refuse(key, node, "a string")
+                self.refuse(key, node, "a string");
             }
         }
     }
@@ -201,12 +202,11 @@ impl Reader<'_> {
         };
         let mut templates = Vec::with_capacity(items.len());
         for item in items {
-            match item.scalar() {
-                Some(text) => templates.push(self.parse(&text)),
-                None => {
-                    self.refuse(key, item, "a list of strings");
-                    return Vec::new();
-                }
+            if let Some(text) = item.scalar() {
+                templates.push(self.parse(&text));
+            } else {
+                self.refuse(key, item, "a list of strings");
+                return Vec::new();
             }
         }
         templates
@@ -301,12 +301,11 @@ impl Reader<'_> {
     }
 
     fn template(&mut self, key: &str, node: &Node<'_>) -> Option<Template> {
-        match node.text() {
-            Some(text) => non_blank(text).map(|text| self.parse(text)),
-            None => {
-                self.refuse(key, node, "a string");
-                None
-            }
+        if let Some(text) = node.text() {
+            non_blank(text).map(|text| self.parse(text))
+        } else {
+            self.refuse(key, node, "a string");
+            None
         }
     }
 

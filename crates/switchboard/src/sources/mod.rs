@@ -40,6 +40,10 @@ pub struct Found {
     pub switches: BTreeMap<(Provider, Scope), Switches>,
     /// Our settings files, not yet interpreted.
     pub settings: Vec<SettingsFile>,
+    /// Whether `SWITCHBOARD_MCP_SERVERS` replaces everything.
+    pub overridden: bool,
+    /// Maps of a project in co-cli's manner, which replace the user's map of the same tool.
+    pub replacing: Vec<Origin>,
     /// What could not be read or understood.
     pub problems: Vec<Problem>,
     /// The files that were there and could be read.
@@ -55,20 +59,27 @@ pub struct SettingsFile {
     pub root: Node<'static>,
 }
 
+/// A file and everybody who keeps servers in it, with the rank of each.
+struct Shared<'p> {
+    format: Format,
+    places: Vec<(u32, &'p Place)>,
+}
+
 /// Reads every place there is.
 pub fn find(env: &Env, project: &Project) -> Found {
     let places = places::places(env, project);
     let mut found = Found::default();
     // A file that several tools keep their servers in is read once.
-    let mut by_path: BTreeMap<Arc<Path>, (Format, Vec<(u32, &Place)>)> = BTreeMap::new();
+    let mut by_path: BTreeMap<Arc<Path>, Shared<'_>> = BTreeMap::new();
     let mut rank = 0;
     for place in &places {
         for (path, format) in read::files(&place.spot, place.format) {
-            by_path.entry(path.into()).or_insert_with(|| (format, Vec::new())).1.push((rank, place));
+            let shared = by_path.entry(path.into()).or_insert_with(|| Shared { format, places: Vec::new() });
+            shared.places.push((rank, place));
             rank += 1;
         }
     }
-    for (path, (format, places)) in by_path {
+    for (path, Shared { format, places }) in by_path {
         found.file(&path, format, &places);
     }
     if let Some(text) = env.non_empty(SWITCHBOARD_MCP_SERVERS) {
@@ -156,6 +167,10 @@ impl Found {
             self.switches.entry((origin.provider, origin.scope)).or_default().add(switches);
         }
         let contents = container::contents(root, container);
+        let whole_map = matches!(origin.provider, Provider::Settings | Provider::CoCli);
+        if let (true, Scope::Project, Some(line)) = (whole_map, origin.scope, contents.map_line) {
+            self.replacing.push(origin.at(line));
+        }
         let problems = contents.problems.into_iter();
         self.problems.extend(problems.map(|(line, problem)| problem.origin(origin.at(line))));
         let dialect = dialect::of(origin.provider);
@@ -193,17 +208,22 @@ impl Found {
     fn variable(&mut self, text: &str) {
         let origin =
             Origin { provider: Provider::Environment, scope: Scope::Environment, path: None, line: None };
-        let before = self.declarations.len();
+        if syntax::parse(text, Format::Json)
+            .is_ok_and(|parsed| parsed.root.is_some_and(|root| root.entries().is_none()))
+        {
+            let message = format!("{SWITCHBOARD_MCP_SERVERS} is ignored: it is not an object");
+            let hint = "it must be a JSON object of servers by name";
+            return self.problems.push(Problem::new(Code::BadVariable, message).hint(hint).origin(origin));
+        }
         let problems = self.problems.len();
         self.text(text, Format::Json, &[(0, &origin, &places::Container::Whole)]);
-        for declaration in &mut self.declarations[before..] {
-            declaration.origin.line = None;
-        }
+        self.overridden = true;
         for problem in &mut self.problems[problems..] {
             if matches!(
                 problem.code,
                 Code::SyntaxError | Code::WrongShape | Code::NoServers | Code::FileEmpty
             ) {
+                self.overridden = false;
                 problem.code = Code::BadVariable;
                 problem.message = format!("{SWITCHBOARD_MCP_SERVERS} is ignored: {}", problem.message);
                 problem.hint = Some("it must be a JSON object of servers by name".to_owned());

@@ -85,6 +85,7 @@ pub enum Container {
 
 const MCP_SERVERS: Container = Container::Below(&[&["mcpServers"]]);
 const SNAKE_SERVERS: Container = Container::Below(&[&["mcp_servers"]]);
+const ZED: Container = Container::Below(&[&["context_servers"]]);
 const MCP: Container = Container::Below(&[&["mcp", "servers"], &["mcp"]]);
 
 /// All places, the one that counts most first.
@@ -309,7 +310,6 @@ fn editors(list: &mut List<'_>) {
         list.home(Provider::Windsurf, &format!(".codeium/{path}"), Container::Whole);
     }
 
-    const ZED: Container = Container::Below(&[&["context_servers"]]);
     list.project(Provider::Zed, ".zed/settings.json", ZED);
     let zed = match list.env.os() {
         Os::Windows => list.env.join(&list.app_data(), "Zed"),
@@ -347,18 +347,15 @@ fn vs_code(list: &mut List<'_>) {
     list.project(Provider::Roo, ".roo/mcp.json", Container::Whole);
     amp(list, &AMP);
 
-    match list.env.non_empty("CLINE_MCP_SETTINGS_PATH") {
-        Some(path) => {
-            let path = list.env.absolute(Path::new(path));
-            list.add(Provider::Cline, Scope::User, path, Container::Whole);
-        }
-        None => {
-            let data = match list.env.non_empty("CLINE_DATA_DIR") {
-                Some(data) => list.env.absolute(Path::new(data)),
-                None => list.env.join(&list.dir("CLINE_DIR", ".cline"), "data"),
-            };
-            list.user(Provider::Cline, &data, "settings/cline_mcp_settings.json", Container::Whole);
-        }
+    if let Some(path) = list.env.non_empty("CLINE_MCP_SETTINGS_PATH") {
+        let path = list.env.absolute(Path::new(path));
+        list.add(Provider::Cline, Scope::User, path, Container::Whole);
+    } else {
+        let data = match list.env.non_empty("CLINE_DATA_DIR") {
+            Some(data) => list.env.absolute(Path::new(data)),
+            None => list.env.join(&list.dir("CLINE_DIR", ".cline"), "data"),
+        };
+        list.user(Provider::Cline, &data, "settings/cline_mcp_settings.json", Container::Whole);
     }
     list.home(Provider::Cline, ".cline/mcp.json", Container::Whole);
 
@@ -366,6 +363,8 @@ fn vs_code(list: &mut List<'_>) {
         let user = list.env.join(&list.app_data(), &format!("{edition}/User"));
         list.user(Provider::VsCode, &user, "mcp.json", Container::Whole);
         list.user(Provider::VsCode, &user, "settings.json", OLD);
+        let profiles = list.env.join(&user, "profiles");
+        list.spot(Provider::VsCode, Scope::User, Spot::InEach(profiles, "mcp.json"));
         list.user(Provider::Amp, &user, "settings.json", AMP);
         let storage = list.env.join(&user, "globalStorage");
         let cline = "saoudrizwan.claude-dev/settings/cline_mcp_settings.json";

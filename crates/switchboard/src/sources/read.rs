@@ -26,7 +26,7 @@ pub fn text(path: &Path) -> Result<Option<String>, Problem> {
     };
     String::from_utf8(bytes).map(Some).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = String::from_utf8_lossy(&error.as_bytes()[..at]).lines().count().max(1);
         let what = match error.as_bytes() {
             [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => "it is UTF-16".to_owned(),
             _ => format!("line {line} has bytes that are not UTF-8"),

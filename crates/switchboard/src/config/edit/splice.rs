@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::sources::syntax::{Format, parse};
 use crate::sources::tree::{Node, Value as Tree};
-use render::Layout;
+use render::{Layout, property_inline};
 
 /// One change of a value inside objects.
 #[derive(Debug, Clone, PartialEq)]
@@ -192,7 +192,7 @@ fn insert(text: &str, object: &Object<'_>, key: &str, new: &Value, layout: &Layo
     let comma = find_comma(text, after_last, inner_end);
     let opens_line = text[..last.start()].trim_end_matches([' ', '\t']).ends_with('\n');
     if !opens_line {
-        let property = layout.property_inline(key, new);
+        let property = property_inline(key, new);
         return match comma {
             Some(comma) => spliced(text, &[(comma + 1, comma + 1, &format!(" {property},"))]),
             None => spliced(text, &[(after_last, after_last, &format!(", {property}"))]),
@@ -201,16 +201,13 @@ fn insert(text: &str, object: &Object<'_>, key: &str, new: &Value, layout: &Layo
     let indent = line_indent(text, last.start());
     let property = layout.property(key, new, indent);
     let newline = layout.newline;
-    match comma {
-        Some(comma) => {
-            let at = after_comment(text, comma + 1, inner_end);
-            spliced(text, &[(at, at, &format!("{newline}{indent}{property},"))])
-        }
-        None => {
-            let at = after_comment(text, after_last, inner_end);
-            let property = format!("{newline}{indent}{property}");
-            spliced(text, &[(after_last, after_last, ","), (at, at, &property)])
-        }
+    if let Some(comma) = comma {
+        let at = after_comment(text, comma + 1, inner_end);
+        spliced(text, &[(at, at, &format!("{newline}{indent}{property},"))])
+    } else {
+        let at = after_comment(text, after_last, inner_end);
+        let property = format!("{newline}{indent}{property}");
+        spliced(text, &[(after_last, after_last, ","), (at, at, &property)])
     }
 }
 
@@ -220,7 +217,7 @@ fn insert_first(text: &str, object: &Object<'_>, key: &str, new: &Value, layout:
     let inner = &text[inner_start..inner_end];
     // A file on one line stays on one line.
     if !text.trim().contains('\n') && inner.trim().is_empty() {
-        let property = layout.property_inline(key, new);
+        let property = property_inline(key, new);
         return spliced(text, &[(inner_start, inner_end, &format!(" {property} "))]);
     }
     let outer = line_indent(text, object.start());

@@ -185,14 +185,11 @@ impl Reader<'_> {
             return self.ignore("tools.approval", node, "an object of tool names");
         };
         for (tool, value) in entries {
-            match value.text().and_then(Approval::from_word) {
-                Some(approval) => {
-                    self.declared.conduct.tools.approval.insert(tool.text.clone().into_owned(), approval);
-                }
-                None => {
-                    let key = format!("tools.approval.{}", excerpt(&tool.text, 60));
-                    self.ignore(&key, value, "`auto`, `writes` or `never`");
-                }
+            if let Some(approval) = value.text().and_then(Approval::from_word) {
+                self.declared.conduct.tools.approval.insert(tool.text.clone().into_owned(), approval);
+            } else {
+                let key = format!("tools.approval.{}", excerpt(&tool.text, 60));
+                self.ignore(&key, value, "`auto`, `writes` or `never`");
             }
         }
     }
@@ -202,14 +199,11 @@ impl Reader<'_> {
         let Some(entries) = node.entries() else { return self.ignore(key, node, "a table of tools") };
         for (tool, rules) in entries {
             let mode = rules.get("approval_mode");
-            match mode.and_then(Node::text).and_then(codex_approval) {
-                Some(approval) => {
-                    self.declared.conduct.tools.approval.insert(tool.text.clone().into_owned(), approval);
-                }
-                None => {
-                    let key = format!("tools.{}.approval_mode", excerpt(&tool.text, 60));
-                    self.ignore(&key, mode.unwrap_or(rules), "`auto`, `prompt`, `writes` or `approve`");
-                }
+            if let Some(approval) = mode.and_then(Node::text).and_then(codex_approval) {
+                self.declared.conduct.tools.approval.insert(tool.text.clone().into_owned(), approval);
+            } else {
+                let key = format!("tools.{}.approval_mode", excerpt(&tool.text, 60));
+                self.ignore(&key, mode.unwrap_or(rules), "`auto`, `prompt`, `writes` or `approve`");
             }
         }
     }

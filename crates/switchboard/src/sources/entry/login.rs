@@ -65,8 +65,9 @@ impl Reader<'_> {
             "scope" | "scopes" => set(&mut oauth.scope, text.or_else(|| Some(node.texts()?.join(" ")))),
             "redirectUri" | "redirect_uri" => set(&mut oauth.redirect_uri, text),
             "callbackPort" | "callback_port" | "redirectPort" => {
-                let port = node.scalar().and_then(|text| text.parse::<u16>().ok()).filter(|port| *port != 0);
-                set(&mut oauth.callback_port, port)
+                let number =
+                    node.scalar().and_then(|text| text.parse::<u16>().ok()).filter(|port| *port != 0);
+                set(&mut oauth.callback_port, number)
             }
             "prompt" => set(&mut oauth.prompt, text),
             "enabled" => true,

@@ -57,7 +57,7 @@ fn reason(error: &serde_saphyr::Error) -> &'static str {
         E::UnknownAnchor { .. } => "an alias names an anchor that does not exist",
         E::Budget { .. } => "too deep, too large, or too many aliases",
         E::DuplicateMappingKey { .. } => "the same key stands twice",
-        _ => "this is not valid YAML",
+        _ => "the layout or punctuation is wrong here",
     }
 }
 
@@ -109,7 +109,12 @@ impl<'de> Deserialize<'de> for Tree {
 
 impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self)
+        Tree::deserialize(deserializer).map(|key| match key {
+            Tree::Text(text) | Tree::Number(text) => Self(text),
+            Tree::Bool(value) => Self(value.to_string()),
+            Tree::Null => Self("null".to_owned()),
+            Tree::List(_) | Tree::Map(_) => Self("(not a plain key)".to_owned()),
+        })
     }
 }
 

@@ -26,10 +26,6 @@ impl Layout {
         format!("{}: {}", quoted(key), self.render(value, indent))
     }
 
-    pub(super) fn property_inline(&self, key: &str, value: &Value) -> String {
-        format!("{}: {}", quoted(key), inline(value))
-    }
-
     /// Objects over several lines, short lists on one.
     pub(super) fn render(&self, value: &Value, indent: &str) -> String {
         let inner = format!("{indent}{}", self.indent);
@@ -47,6 +43,11 @@ impl Layout {
         let body = items.join(&format!(",{newline}{inner}"));
         format!("{open}{newline}{inner}{body}{newline}{indent}{close}")
     }
+}
+
+/// A property on one line.
+pub(super) fn property_inline(key: &str, value: &Value) -> String {
+    format!("{}: {}", quoted(key), inline(value))
 }
 
 fn is_short(items: &[Value]) -> bool {
