@@ -220,7 +220,7 @@ pub enum Auth {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OAuth {
     /// A client registered by hand.
-    pub client_id: Option<String>,
+    pub client_id: Option<Template>,
     /// Its secret.
     pub client_secret: Option<Template>,
     /// Scopes to ask for, separated by spaces.

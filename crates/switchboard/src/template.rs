@@ -110,6 +110,32 @@ impl Template {
         self.parts.is_none()
     }
 
+    /// The same with variables replaced by what `lookup` knows of them.
+    #[must_use]
+    pub fn filled<'v>(&self, lookup: impl Fn(&str) -> Option<&'v str>) -> Self {
+        let Some(parts) = &self.parts else { return self.clone() };
+        let parts: Vec<Part> = parts
+            .iter()
+            .map(|part| match part {
+                Part::Variable { name, .. } => {
+                    lookup(name).map_or_else(|| part.clone(), |value| Part::Text(value.to_owned()))
+                }
+                other => other.clone(),
+            })
+            .collect();
+        let mut raw = String::new();
+        for part in &parts {
+            match part {
+                Part::Text(text) => raw.push_str(text),
+                // Only plain variables have another spelling than the text they came from.
+                Part::Variable { name, .. } => raw.push_str(&format!("${{{name}}}")),
+                _ => return self.clone(),
+            }
+        }
+        let plain = parts.iter().all(|part| matches!(part, Part::Text(_)));
+        Self { raw, parts: (!plain).then(|| parts.into_boxed_slice()) }
+    }
+
     /// The command of a `!command` value.
     pub fn shell_command(&self) -> Option<&str> {
         self.raw.strip_prefix('!').map(str::trim)
@@ -129,10 +155,8 @@ impl Template {
         for part in self.parts() {
             match part {
                 // Text that only looks like a placeholder would become one in our file.
-                PartRef::Text(text) | PartRef::Unknown(text) if scan(text, Syntax::Braced).is_some() => {
-                    return Err(self.raw.clone());
-                }
-                PartRef::Text(text) | PartRef::Unknown(text) => native.push_str(text),
+                PartRef::Text(text) if scan(text, Syntax::Braced).is_some() => return Err(self.raw.clone()),
+                PartRef::Text(text) => native.push_str(text),
                 PartRef::Variable { name, default: None } => native.push_str(&format!("${{{name}}}")),
                 PartRef::Variable { name, default: Some(default) } => {
                     native.push_str(&format!("${{{name}:-{default}}}"));
@@ -143,7 +167,8 @@ impl Template {
                 | PartRef::File(_)
                 | PartRef::Input(_)
                 | PartRef::Stored(_)
-                | PartRef::Command(_) => {
+                | PartRef::Command(_)
+                | PartRef::Unknown(_) => {
                     return Err(self.raw.clone());
                 }
             }
@@ -274,7 +299,9 @@ fn placeholder(text: &str, syntax: Syntax) -> Option<(Part, usize)> {
         Syntax::Curly => {
             let (inner, length) = between(text, "{", "}")?;
             let part = match inner.split_once(':')? {
-                ("env", name) => Part::Variable { name: name.trim().to_owned(), default: None },
+                ("env", name) if !name.trim().is_empty() => {
+                    Part::Variable { name: name.trim().to_owned(), default: None }
+                }
                 ("file", path) => Part::File(path.trim().to_owned()),
                 _ => return None,
             };
@@ -336,7 +363,7 @@ fn command(text: &str) -> Option<(Part, usize)> {
 
 fn editor(inner: &str) -> Part {
     match inner.split_once(':') {
-        Some(("env", name)) => Part::Variable { name: name.to_owned(), default: None },
+        Some(("env", name)) if !name.is_empty() => Part::Variable { name: name.to_owned(), default: None },
         Some(("file", path)) => Part::File(path.to_owned()),
         Some(("input", id)) => Part::Input(id.to_owned()),
         Some(_) => Part::Unknown(format!("${{{inner}}}")),

@@ -8,6 +8,26 @@ use switchboard::Env;
 use switchboard::env::Os;
 use tempfile::TempDir;
 
+/// Compares a generated text with the file that carries it. With `UPDATE_GOLDEN=1` the file is written instead.
+///
+/// # Panics
+///
+/// When they differ.
+#[expect(clippy::disallowed_methods, reason = "the one switch of the test suite")]
+pub fn golden(path: &Path, text: &str) {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        drop(fs::create_dir_all(path.parent().unwrap_or(Path::new("."))));
+        drop(fs::write(path, text));
+    }
+    let there = fs::read_to_string(path).unwrap_or_default();
+    assert!(there == text, "{} is out of date; run the tests with UPDATE_GOLDEN=1", path.display());
+}
+
+/// The root of the workspace.
+pub fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
 /// A home and a project that exist for one test.
 #[derive(Debug)]
 pub struct Sandbox {

@@ -291,7 +291,7 @@ impl ServerEntry {
 
 fn oauth(oauth: &declared::OAuth) -> Result<OAuth, Inexpressible> {
     Ok(OAuth {
-        client_id: oauth.client_id.clone(),
+        client_id: oauth.client_id.as_ref().map(|id| native("oauth.clientId", id)).transpose()?,
         client_secret: oauth
             .client_secret
             .as_ref()

@@ -249,9 +249,14 @@ fn switched(
     switches: &BTreeMap<(Provider, Scope), Switches>,
 ) -> Switch {
     let own = declared.map_or(Switch::On, |declared| declared.conduct.enabled);
-    let foreign = [Scope::Project, Scope::User]
+    // omp and its forks honour their lists in the user's file only.
+    let scopes: &[Scope] = match origin.provider {
+        Provider::Native | Provider::Settings => &[],
+        Provider::Omp | Provider::Xcsh | Provider::Pisces => &[Scope::User],
+        _ => &[Scope::Project, Scope::User],
+    };
+    let foreign = scopes
         .iter()
-        .filter(|_| !origin.provider.is_ours())
         .filter_map(|scope| switches.get(&(origin.provider, *scope)))
         .find_map(|switches| says(switches, name));
     let ours = switches.get(&(Provider::Native, Scope::User)).and_then(|switches| says(switches, name));
@@ -430,3 +435,6 @@ pub fn shell_word(name: &str) -> String {
         format!("'{}'", crate::visible::visible(name).replace('\'', "'\\''"))
     }
 }
+
+#[cfg(test)]
+mod tests;

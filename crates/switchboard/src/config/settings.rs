@@ -199,6 +199,7 @@ pub fn read(files: &[SettingsFile], env: &Env) -> (Settings, Vec<Problem>) {
     ordered.sort_by_key(|file| file.origin.scope == Scope::Project);
     for file in ordered {
         reader.file(file);
+        reader.check_model(file);
     }
     reader.variables(env);
     (reader.settings, reader.problems)
@@ -213,8 +214,20 @@ struct Reader {
 impl Reader {
     fn file(&mut self, file: &SettingsFile) {
         self.origin = Some(file.origin.clone());
-        for (key, node) in file.root.entries().unwrap_or_default() {
+        let entries = file.root.entries().unwrap_or_default();
+        for (index, (key, node)) in entries.iter().enumerate() {
             let name = key.text.as_ref();
+            if entries[index + 1..].iter().any(|(later, _)| later.text == key.text) {
+                let message = format!("`{}` stands more than once; the last one counts", excerpt(name, 60));
+                // The map of servers has its own word for it.
+                if name != "mcp_servers" {
+                    self.report(
+                        Problem::new(Code::DuplicateKey, message).hint("remove one of them"),
+                        key.line,
+                    );
+                }
+                continue;
+            }
             match KEYS.iter().find(|(known, _)| *known == name) {
                 None => self.unknown(name, key.line),
                 Some((_, false)) if file.origin.scope == Scope::Project => {
@@ -261,6 +274,9 @@ impl Reader {
                     return reader.bad(&format!("chat.{part}"), node, "a string");
                 };
                 match part {
+                    "baseUrl" if !text.starts_with("http://") && !text.starts_with("https://") => {
+                        reader.bad("chat.baseUrl", node, "an address that starts with http:// or https://");
+                    }
                     "model" => reader.settings.chat.model = Some(text),
                     "provider" => reader.settings.chat.provider = Some(text),
                     _ => reader.settings.chat.base_url = Some(text),
@@ -327,6 +343,19 @@ impl Reader {
                     None => self.bad(&key, rule, Rule::WORDS),
                 }
             }
+        }
+    }
+
+    /// A model needs a provider, in its name or beside it.
+    fn check_model(&mut self, file: &SettingsFile) {
+        let chat = &self.settings.chat;
+        if let (Some(model), None) = (&chat.model, &chat.provider)
+            && !model.contains('/')
+        {
+            self.settings.chat.model = None;
+            let line = file.root.at(&["chat", "model"]).map_or(1, |node| node.line);
+            let message = "`chat.model` must be `provider/name`; it is ignored";
+            self.report(Problem::new(Code::BadSetting, message).hint("or set `chat.provider`"), line);
         }
     }
 

@@ -29,7 +29,8 @@ pub fn server(name: &str, declared: Declared) -> Result<ServerSpec, Vec<String>>
     if name.is_empty() {
         reasons.push("Server name cannot be empty".to_owned());
     }
-    if declared.command.is_some() && declared.url.is_some() {
+    let is_set = |field: &Option<Template>| field.as_ref().is_some_and(is_not_blank);
+    if is_set(&declared.command) && is_set(&declared.url) {
         reasons.push(format!(
             "{label}: both \"command\" and \"url\" are set - server should be either stdio (command) OR http/sse (url), not both"
         ));
@@ -53,37 +54,48 @@ pub fn server(name: &str, declared: Declared) -> Result<ServerSpec, Vec<String>>
             reasons.push(format!("{label}: unknown server type \"{}\"", excerpt(&word, 60)));
             return Err(reasons);
         }
-        None if command.is_none() && url.is_some() => Some(bare_url),
+        None if !is_set(&command) && url.is_some() => Some(bare_url),
         Some(TransportName::Stdio) | None => None,
     };
-    let transport = match kind {
-        None => {
-            if let Some(command) = command {
-                check_stdio(&label, &command, &env, &mut reasons);
-                Transport::Stdio(Stdio { command, args, env, env_file, cwd, inherit_env })
-            } else {
-                reasons.push(format!("{label}: stdio server requires \"command\" field"));
-                return Err(reasons);
-            }
+    let transport = match (kind, command.filter(is_not_blank), url.filter(is_not_blank)) {
+        (None, Some(command), _) => {
+            let words = std::iter::once(&command).chain(&args).chain(&cwd).chain(&env_file);
+            check_stdio(&label, words, &env, &mut reasons);
+            Transport::Stdio(Stdio { command, args, env, env_file, cwd, inherit_env })
         }
-        Some(kind) => {
-            if let Some(url) = url {
-                check_url(&label, &url, &mut reasons);
-                check_headers(&label, &headers, &mut reasons);
-                Transport::Remote(Endpoint { kind, url, headers })
-            } else {
-                let word = if kind == Remote::Sse { "sse" } else { "http" };
-                reasons.push(format!("{label}: {word} server requires \"url\" field"));
-                return Err(reasons);
-            }
+        (None, None, _) => {
+            reasons.push(format!("{label}: stdio server requires \"command\" field"));
+            return Err(reasons);
+        }
+        (Some(kind), _, Some(url)) => {
+            check_url(&label, &url, &mut reasons);
+            check_headers(&label, &headers, &mut reasons);
+            Transport::Remote(Endpoint { kind, url, headers })
+        }
+        (Some(kind), _, None) => {
+            let word = if kind == Remote::Sse { "sse" } else { "http" };
+            reasons.push(format!("{label}: {word} server requires \"url\" field"));
+            return Err(reasons);
         }
     };
     if reasons.is_empty() { Ok(ServerSpec { transport, conduct }) } else { Err(reasons) }
 }
 
-fn check_stdio(label: &str, command: &Template, env: &[(String, Template)], reasons: &mut Vec<String>) {
-    if command.raw().contains(['\0', '\n', '\r']) {
+fn is_not_blank(text: &Template) -> bool {
+    !text.raw().trim().is_empty()
+}
+
+fn check_stdio<'t>(
+    label: &str,
+    mut words: impl Iterator<Item = &'t Template>,
+    env: &[(String, Template)],
+    reasons: &mut Vec<String>,
+) {
+    if words.next().is_some_and(|command| command.raw().contains(['\0', '\n', '\r'])) {
         reasons.push(format!("{label}: \"command\" has a line break or NUL in it"));
+    }
+    if words.any(|word| word.raw().contains('\0')) {
+        reasons.push(format!("{label}: an argument or directory has a NUL in it"));
     }
     for (name, value) in env {
         if name.is_empty() || name.contains(['=', '\0']) {
@@ -119,6 +131,10 @@ fn check_url(label: &str, url: &Template, reasons: &mut Vec<String>) {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
         _ => (host_port, None),
     };
+    let is_ipv6 = host.starts_with('[') && host.ends_with(']');
+    if !is_ipv6 && host.contains(['[', ']', ':']) {
+        return refuse("has a host that is not one; an IPv6 address stands in [ ]");
+    }
     if host.is_empty() {
         return refuse("has no host in it");
     }

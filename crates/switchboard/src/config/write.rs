@@ -164,7 +164,7 @@ pub fn update<E: From<WriteError>>(
 ) -> Result<(), E> {
     let path = follow(path)?;
     make_parent(&path, privacy)?;
-    let lock = Lock::take(&path)?;
+    let lock = Lock::take(&path, LOCK_PATIENCE)?;
     for _ in 0..ATTEMPTS {
         let old = read_whole(&path)?;
         let (mark, body) = match &old {
@@ -281,10 +281,10 @@ struct Lock {
 }
 
 impl Lock {
-    fn take(path: &Path) -> Result<Self, WriteError> {
+    fn take(path: &Path, patience: Duration) -> Result<Self, WriteError> {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let lock_path = path.with_file_name(format!(".{}.lock", name.trim_start_matches('.')));
-        let patience = Instant::now() + LOCK_PATIENCE;
+        let deadline = Instant::now() + patience;
         let mut pause = Duration::from_millis(1);
         loop {
             let file = OpenOptions::new()
@@ -300,7 +300,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(io_error(path, error)),
             }
-            if Instant::now() >= patience {
+            if Instant::now() >= deadline {
                 return Err(WriteError::Locked { path: path.to_owned() });
             }
             thread::sleep(pause);
@@ -329,4 +329,32 @@ fn is_same(file: &File, path: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_same(_file: &File, _path: &Path) -> bool {
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_held_lock_is_waited_for_and_then_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("mcp.json");
+        let held = Lock::take(&path, Duration::ZERO).unwrap();
+        let error = Lock::take(&path, Duration::ZERO).unwrap_err();
+        assert_eq!(error.code(), "file-locked");
+        drop(held);
+        drop(Lock::take(&path, Duration::ZERO).unwrap());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "the lock file stays behind");
+    }
+
+    #[test]
+    fn what_the_system_says_becomes_a_code() {
+        let check =
+            |kind: io::ErrorKind, code: &str| assert_eq!(io_error(Path::new("x"), kind.into()).code(), code);
+        check(io::ErrorKind::StorageFull, "disk-full");
+        check(io::ErrorKind::QuotaExceeded, "disk-full");
+        check(io::ErrorKind::PermissionDenied, "file-denied");
+        check(io::ErrorKind::ReadOnlyFilesystem, "file-read-only");
+        check(io::ErrorKind::Interrupted, "file-not-written");
+    }
 }

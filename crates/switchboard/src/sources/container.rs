@@ -63,8 +63,8 @@ pub(super) fn contents<'t, 'a>(root: &'t Node<'a>, container: &Container) -> Con
         return broken(root.line, format!("the file must hold an object, not {}", root.kind()));
     }
     match container {
-        Container::Below(paths) => match paths.iter().find_map(|path| root.at(path)) {
-            Some(node) => named(node, paths[0].last().unwrap_or(&"")),
+        Container::Below(paths) => match paths.iter().find_map(|path| Some((path, root.at(path)?))) {
+            Some((path, node)) => repeated(root, path[0], named(node, &path.join("."))),
             None => Contents::default(),
         },
         Container::ClaudeProject(dir) => {
@@ -80,7 +80,20 @@ pub(super) fn contents<'t, 'a>(root: &'t Node<'a>, container: &Container) -> Con
 fn whole<'t, 'a>(root: &'t Node<'a>) -> Contents<'t, 'a> {
     for path in KEYS {
         if let Some(node) = root.at(path) {
-            return named(node, path.last().unwrap_or(&""));
+            let mut contents = repeated(root, path[0], named(node, &path.join(".")));
+            let entries = root.entries().unwrap_or_default();
+            let near = entries.iter().find(|(key, node)| {
+                key.text != path[0] && node.entries().is_some() && is_near_mcp_servers(&key.text)
+            });
+            if let Some((key, _)) = near {
+                let message = format!(
+                    "`{}` is not read: the servers are taken from `{}`",
+                    excerpt(&key.text, 60),
+                    path[0]
+                );
+                contents.problems.push((key.line, Problem::new(Code::NoServers, message)));
+            }
+            return contents;
         }
     }
     let Some(entries) = root.entries() else { return named(root, "") };
@@ -105,11 +118,23 @@ fn whole<'t, 'a>(root: &'t Node<'a>) -> Contents<'t, 'a> {
     Contents { problems: vec![(line, problem)], ..Contents::default() }
 }
 
+/// Adds a word about a container that stands twice: only the last one is read.
+fn repeated<'t, 'a>(root: &'t Node<'a>, key: &str, mut contents: Contents<'t, 'a>) -> Contents<'t, 'a> {
+    let mut lines = root.entries().unwrap_or_default().iter().filter(|(other, _)| other.text == key);
+    if let (Some((first, _)), Some(_)) = (lines.next(), lines.next()) {
+        let message = format!("`{key}` stands more than once in this file; only the last one is read");
+        let problem = Problem::new(Code::DuplicateKey, message).hint("make one of the two");
+        contents.problems.push((first.line, problem));
+    }
+    contents
+}
+
 /// A map of servers with nothing around it; what is not an object in it is no server.
 fn bare<'t, 'a>(line: u32, entries: &'t [(Key<'a>, Node<'a>)]) -> Contents<'t, 'a> {
     let mut contents = by_key(line, entries);
-    contents.entries.retain(|entry| entry.node.entries().is_some());
-    let others = entries.iter().filter(|(key, node)| key.text != "$schema" && node.entries().is_none());
+    let is_entry = |node: &Node<'_>| node.entries().is_some() || node.value == Value::Null;
+    contents.entries.retain(|entry| is_entry(entry.node));
+    let others = entries.iter().filter(|(key, node)| key.text != "$schema" && !is_entry(node));
     contents.problems.extend(others.map(|(key, node)| {
         let message = format!("`{}` is {}, not a server", excerpt(&key.text, 60), node.kind());
         (key.line, Problem::new(Code::UnknownField, message))
@@ -123,7 +148,7 @@ fn named<'t, 'a>(node: &'t Node<'a>, key: &str) -> Contents<'t, 'a> {
         Value::Map(entries) => by_key(node.line, entries),
         Value::List(items) => by_name(items),
         Value::Null => Contents::default(),
-        Value::Bool(_) | Value::Number(_) | Value::Text(_) => {
+        Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::Odd(_) => {
             broken(node.line, format!("`{key}` must be an object of servers, not {}", node.kind()))
         }
     }
@@ -145,11 +170,19 @@ fn by_name<'t, 'a>(items: &'t [Node<'a>]) -> Contents<'t, 'a> {
             Some(name) => {
                 contents.entries.push(Entry { name: Cow::Borrowed(name), line: node.line, node });
             }
-            None => contents.problems.push((
-                node.line,
-                Problem::new(Code::WrongShape, format!("server {} of the list has no `name`", index + 1))
-                    .hint("give it a `name`"),
-            )),
+            None => {
+                let number = index + 1;
+                let message = match (node.entries(), node.get("name")) {
+                    (None, _) => format!("item {number} of the list is {}, not a server", node.kind()),
+                    (Some(_), None) => format!("server {number} of the list has no `name`"),
+                    (Some(_), Some(name)) => {
+                        format!("the `name` of server {number} is {}, not a string", name.kind())
+                    }
+                };
+                contents
+                    .problems
+                    .push((node.line, Problem::new(Code::WrongShape, message).hint("give it a `name`")));
+            }
         }
     }
     contents
@@ -182,24 +215,72 @@ fn claude_project<'t, 'a>(root: &'t Node<'a>, dir: &Path) -> Option<&'t Node<'a>
     root.get("projects")?.get(dir.to_str()?)
 }
 
-/// The switches a tool keeps beside its servers.
-pub(super) fn switches(root: &Node<'_>, provider: Provider, container: &Container) -> Switches {
-    let names = |node: Option<&Node<'_>>| node.and_then(Node::texts).unwrap_or_default();
+/// The switches a tool keeps beside its servers, and what is wrong with them.
+pub(super) fn switches(
+    root: &Node<'_>,
+    provider: Provider,
+    container: &Container,
+    problems: &mut Vec<(u32, Problem)>,
+) -> Switches {
+    let mut names = |key: &str, node: Option<&Node<'_>>| -> Option<Vec<String>> {
+        let node = node.filter(|node| node.value != Value::Null)?;
+        let items = node.items().unwrap_or_default();
+        let names: Vec<_> = items.iter().filter_map(|item| item.text().map(str::to_owned)).collect();
+        if node.items().is_none() || names.len() < items.len() {
+            let message = format!("`{key}` must be a list of names, not {}", node.description());
+            problems.push((node.line, Problem::new(Code::BadField, message)));
+        }
+        Some(names)
+    };
     match (provider, container) {
         (Provider::Omp | Provider::Xcsh | Provider::Pisces | Provider::Native, _) => Switches {
-            off: names(root.get("disabledServers")),
-            on: names(root.get("enabledServers")),
+            off: names("disabledServers", root.get("disabledServers")).unwrap_or_default(),
+            on: names("enabledServers", root.get("enabledServers")).unwrap_or_default(),
             only: None,
         },
         (Provider::Gemini | Provider::Qwen, _) => Switches {
-            off: names(root.at(&["mcp", "excluded"])),
+            off: names("mcp.excluded", root.at(&["mcp", "excluded"])).unwrap_or_default(),
             on: Vec::new(),
-            only: root.at(&["mcp", "allowed"]).and_then(Node::texts),
+            only: names("mcp.allowed", root.at(&["mcp", "allowed"])),
         },
-        (Provider::Claude, Container::ClaudeProject(dir)) => Switches {
-            off: names(claude_project(root, dir).and_then(|project| project.get("disabledMcpServers"))),
-            ..Switches::default()
-        },
+        (Provider::Claude, Container::ClaudeProject(dir)) => {
+            let list = claude_project(root, dir).and_then(|project| project.get("disabledMcpServers"));
+            Switches { off: names("disabledMcpServers", list).unwrap_or_default(), ..Switches::default() }
+        }
         _ => Switches::default(),
     }
+}
+
+/// Keys beside the servers that mean something in their tool and nothing here.
+const NOT_HONOURED: &[(Provider, &[&str], &str)] = &[
+    (Provider::Gemini, &["mcp", "serverCommand"], "declare the command as a server"),
+    (Provider::Qwen, &["mcp", "serverCommand"], "declare the command as a server"),
+    (Provider::Zed, &["context_server_timeout"], "give each server its own `timeout`"),
+    (Provider::Amp, &["amp.tools.disable"], "leave tools out with `tools.deny` in your own file"),
+    (Provider::OpenCode, &["tools"], "leave tools out with `tools.deny` in your own file"),
+    (Provider::VsCode, &["sandbox"], "servers are not run in a sandbox"),
+];
+
+/// A problem for each such key.
+pub(super) fn not_honoured(root: &Node<'_>, provider: Provider) -> Vec<(u32, Problem)> {
+    let keys = NOT_HONOURED.iter().filter(|(owner, ..)| *owner == provider);
+    keys.filter_map(|(_, path, reason)| {
+        let node = root.at(path)?;
+        let message = format!("`{}` of {provider} has no effect here", path.join("."));
+        Some((node.line, Problem::new(Code::UnsupportedField, message).hint(*reason)))
+    })
+    .collect()
+}
+
+/// A key that looks like a list of servers in a file that has none where they are expected.
+pub(super) fn misplaced(root: &Node<'_>, expected: &str) -> Option<(u32, Problem)> {
+    let (key, _) = root.entries()?.iter().find(|(key, node)| {
+        is_near_mcp_servers(&key.text)
+            && node.entries().is_some_and(|entries| entries.iter().any(|(_, node)| looks_like_a_server(node)))
+    })?;
+    let message = format!("`{}` is not read in this file", excerpt(&key.text, 60));
+    Some((
+        key.line,
+        Problem::new(Code::NoServers, message).hint(format!("servers stand under `{expected}` here")),
+    ))
 }

@@ -3,12 +3,11 @@
 //! Pure data. A field of any tool is one row here; the reader in `entry` knows only meanings.
 
 use Meaning::{
-    Allow, ApiKey, Approval, ApprovalMode, Args, Auth, AutoApprove, BearerEnv, Cannot, Command, Cwd, Deny,
-    Description, Disabled, Enabled, Env, EnvFile, EnvHeaders, Headers, HttpUrl, IdleTimeout, InheritEnv,
-    InheritNames, Lazy, Nothing, OAuth, OAuthPart, Prefix, RequestOptions, Required, StartupTimeout, Timeout,
-    ToolModes, Tools, Transport, Trust, Url,
+    Allow, ApiKey, Approval, ApprovalMode, Args, Auth, AutoApprove, BearerEnv, Cannot, CannotBut, Command,
+    Cwd, Deny, Description, Disabled, Enabled, Env, EnvFile, EnvHeaders, Headers, HttpUrl, IdleTimeout,
+    InheritEnv, InheritNames, Lazy, Nothing, OAuth, OAuthPart, Prefix, Refuse, RequestOptions, Required,
+    StartupTimeout, Timeout, ToolModes, Tools, Transport, Trust, Url,
 };
-use Unit::{Milliseconds, Seconds};
 
 use crate::declared::Remote;
 use crate::provider::Provider;
@@ -80,23 +79,58 @@ pub(crate) enum Meaning {
     Nothing,
     /// Known, and we cannot do it, for this reason.
     Cannot(&'static str),
+    /// As [`Meaning::Cannot`], but this value is what happens anyway.
+    CannotBut(&'static str, &'static str),
+    /// Known, and the server cannot be reached without it.
+    Refuse(&'static str),
 }
 
-/// The unit of a time limit.
+impl Meaning {
+    /// Whether two fields of these meanings would say the same thing twice.
+    pub(crate) fn is_same_slot(self, other: Self) -> bool {
+        let accumulates = matches!(
+            self,
+            Env | Headers
+                | EnvHeaders
+                | Allow
+                | Deny
+                | AutoApprove
+                | OAuthPart(_)
+                | Nothing
+                | Disabled
+                | ApiKey
+        );
+        let slot = |meaning: Self| std::mem::discriminant(&if meaning == HttpUrl { Url } else { meaning });
+        !accumulates && !matches!(self, Cannot(_) | CannotBut(..) | Refuse(_)) && slot(self) == slot(other)
+    }
+}
+
+/// The unit of a time limit, and the values the tool itself accepts, in that unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
-    Milliseconds,
-    /// With the largest value the tool itself accepts.
-    Seconds {
-        most: u32,
-    },
+pub(crate) struct Unit {
+    pub(crate) word: &'static str,
+    pub(crate) millis: u32,
+    pub(crate) least: u32,
+    pub(crate) most: u32,
 }
 
 type Fields = &'static [(&'static str, Meaning)];
 
-const ANY_SECONDS: Unit = Seconds { most: u32::MAX };
-const AN_HOUR: Unit = Seconds { most: 3600 };
-const A_MINUTE: Unit = Seconds { most: 60 };
+/// Above a year it is a mistake.
+const YEAR: u32 = 365 * 24 * 60 * 60;
+
+const fn seconds(least: u32, most: u32) -> Unit {
+    Unit { word: "seconds", millis: 1000, least, most }
+}
+
+const fn milliseconds(least: u32) -> Unit {
+    Unit { word: "milliseconds", millis: 1, least, most: u32::MAX }
+}
+
+const ANY_SECONDS: Unit = seconds(0, YEAR);
+const AN_HOUR: Unit = seconds(1, 3600);
+const A_MINUTE: Unit = seconds(1, 60);
+const MILLISECONDS: Unit = milliseconds(0);
 
 /// Understood everywhere: people copy entries from one tool's file to another's.
 const SHARED: Fields = &[
@@ -110,9 +144,10 @@ const SHARED: Fields = &[
     ("cwd", Cwd),
     ("workingDirectory", Cwd),
     ("working_directory", Cwd),
-    ("url", Url),
-    ("serverUrl", Url),
+    // Where a file has several, the one that says most comes first.
     ("httpUrl", HttpUrl),
+    ("serverUrl", Url),
+    ("url", Url),
     ("headers", Headers),
     ("enabled", Enabled),
     ("disabled", Disabled),
@@ -129,9 +164,9 @@ const SHARED: Fields = &[
 
 /// Our own fields, and the other tools' names for them.
 const NATIVE: Fields = &[
-    ("timeout", Timeout(Milliseconds)),
-    ("startupTimeout", StartupTimeout(Milliseconds)),
-    ("idleTimeout", IdleTimeout(Milliseconds)),
+    ("timeout", Timeout(MILLISECONDS)),
+    ("startupTimeout", StartupTimeout(MILLISECONDS)),
+    ("idleTimeout", IdleTimeout(MILLISECONDS)),
     ("auth", Auth),
     ("oauth", OAuth),
     ("approval", Approval),
@@ -148,32 +183,32 @@ const NATIVE: Fields = &[
     ("http_headers", Headers),
     ("env_http_headers", EnvHeaders),
     ("startup_timeout_sec", StartupTimeout(ANY_SECONDS)),
-    ("startup_timeout_ms", StartupTimeout(Milliseconds)),
+    ("startup_timeout_ms", StartupTimeout(MILLISECONDS)),
     ("tool_timeout_sec", Timeout(ANY_SECONDS)),
 ];
 
 const CO_CLI: Fields = &[
     ("timeout", StartupTimeout(A_MINUTE)),
     ("connect_timeout_seconds", StartupTimeout(A_MINUTE)),
-    ("call_timeout_seconds", Timeout(Seconds { most: 600 })),
+    ("call_timeout_seconds", Timeout(seconds(1, 600))),
     ("approval", Approval),
     ("prefix", Prefix),
 ];
 
 const OMP: Fields = &[
-    ("timeout", Timeout(Milliseconds)),
+    ("timeout", Timeout(MILLISECONDS)),
     ("auth", Auth),
     ("oauth", OAuth),
     (
         "requestIdFormat",
         Cannot("request ids are always numbers here, and answers with either kind are matched"),
     ),
-    ("instructions", Cannot("a server's instructions cannot be switched off one by one")),
+    ("instructions", CannotBut("true", "a server's instructions cannot be switched off one by one")),
 ];
 
 const CLAUDE: Fields = &[
-    ("timeout", Timeout(Milliseconds)),
-    ("request_timeout_ms", Timeout(Milliseconds)),
+    ("timeout", Timeout(milliseconds(1000))),
+    ("request_timeout_ms", Timeout(milliseconds(1000))),
     ("oauth", OAuth),
     ("headersHelper", Cannot("use a value that starts with `!` to take a header from a command")),
     ("alwaysLoad", Nothing),
@@ -187,7 +222,7 @@ const CODEX: Fields = &[
     ("http_headers_helper", Cannot("use a value that starts with `!` to take a header from a command")),
     ("required", Required),
     ("startup_timeout_sec", StartupTimeout(ANY_SECONDS)),
-    ("startup_timeout_ms", StartupTimeout(Milliseconds)),
+    ("startup_timeout_ms", StartupTimeout(MILLISECONDS)),
     ("tool_timeout_sec", Timeout(ANY_SECONDS)),
     ("default_tools_approval_mode", ApprovalMode),
     ("tools", ToolModes),
@@ -200,39 +235,42 @@ const CODEX: Fields = &[
         Cannot("Codex refuses it too; put the token into a variable and name it in `bearer_token_env_var`"),
     ),
     ("supports_parallel_tool_calls", Nothing),
-    ("omit_tools_from", Nothing),
+    ("omit_tools_from", Cannot("tools are left out with `disabled_tools`")),
     ("environment_id", Nothing),
 ];
 
 const GEMINI: Fields = &[
-    ("timeout", Timeout(Milliseconds)),
+    ("timeout", Timeout(MILLISECONDS)),
     ("trust", Trust),
     ("oauth", OAuth),
-    ("discoveryTimeoutMs", StartupTimeout(Milliseconds)),
-    ("tcp", Cannot("there is no WebSocket transport")),
-    ("authProviderType", Cannot("Google's own credentials are not available here")),
+    ("discoveryTimeoutMs", StartupTimeout(MILLISECONDS)),
+    ("tcp", Refuse("\"tcp\" needs a WebSocket transport, which there is not")),
+    ("authProviderType", CannotBut("dynamic_discovery", "Google's own credentials are not available here")),
     ("targetAudience", Cannot("Google's own credentials are not available here")),
     ("targetServiceAccount", Cannot("Google's own credentials are not available here")),
     ("extensionName", Nothing),
 ];
 
-const OPENCODE: Fields = &[("environment", Env), ("timeout", Timeout(Milliseconds)), ("oauth", OAuth)];
+const OPENCODE: Fields = &[("environment", Env), ("timeout", Timeout(MILLISECONDS)), ("oauth", OAuth)];
 
-const CURSOR: Fields = &[("auth", Auth), ("oauth", OAuth), ("timeout", Timeout(Milliseconds))];
+const CURSOR: Fields = &[("auth", Auth), ("oauth", OAuth), ("timeout", Timeout(MILLISECONDS))];
 
 const WINDSURF: Fields = &[("timeout", Timeout(ANY_SECONDS)), ("alwaysAllow", AutoApprove)];
 
 const COPILOT: Fields = &[
     ("tools", Allow),
-    ("timeout", Timeout(Milliseconds)),
+    ("timeout", Timeout(MILLISECONDS)),
     ("auth", Auth),
     ("oauthClientId", OAuthPart("clientId")),
-    ("oauthGrantType", Cannot("the way to log in is chosen by what the server publishes")),
-    ("oauthPublicClient", Nothing),
+    (
+        "oauthGrantType",
+        CannotBut("authorization_code", "the way to log in is chosen by what the server publishes"),
+    ),
+    ("oauthPublicClient", CannotBut("true", "a client with a secret needs `oauth.clientSecret`")),
     ("oidc", Cannot("tokens of a CI system are not requested here")),
-    ("filterMapping", Cannot("invisible characters are always made visible here")),
+    ("filterMapping", CannotBut("hidden_characters", "invisible characters are always made visible here")),
     ("deferTools", Nothing),
-    ("disableToolCache", Nothing),
+    ("disableToolCache", CannotBut("false", "the cache of tool lists cannot be switched off one by one")),
 ];
 
 const ZED: Fields = &[
@@ -240,7 +278,7 @@ const ZED: Fields = &[
     ("oauth", OAuth),
     ("settings", Nothing),
     ("source", Nothing),
-    ("remote", Nothing),
+    ("remote", CannotBut("false", "servers run on this machine")),
 ];
 
 const CLINE: Fields = &[
@@ -252,11 +290,11 @@ const CLINE: Fields = &[
     ("watchPaths", Cannot("a server is not restarted when files change")),
 ];
 
-const AMP: Fields = &[("timeout", Timeout(Milliseconds)), ("oauth", OAuth)];
+const AMP: Fields = &[("timeout", Timeout(MILLISECONDS)), ("oauth", OAuth)];
 
 const KIRO: Fields = &[
     ("autoApprove", AutoApprove),
-    ("timeout", Timeout(Milliseconds)),
+    ("timeout", Timeout(MILLISECONDS)),
     ("oauth", OAuth),
     ("oauthScopes", OAuthPart("scopes")),
 ];
@@ -268,7 +306,7 @@ const GOOSE: Fields = &[
     ("uri", Url),
     ("timeout", Timeout(ANY_SECONDS)),
     ("available_tools", Allow),
-    ("socket", Cannot("there is no transport over a Unix socket")),
+    ("socket", Refuse("\"socket\" needs a transport over Unix sockets, which there is not")),
     ("bundled", Nothing),
     ("display_name", Nothing),
     ("code", Nothing),
@@ -276,7 +314,7 @@ const GOOSE: Fields = &[
 ];
 
 const CONTINUE: Fields = &[
-    ("connectionTimeout", StartupTimeout(Milliseconds)),
+    ("connectionTimeout", StartupTimeout(MILLISECONDS)),
     ("apiKey", ApiKey),
     ("requestOptions", RequestOptions),
     ("faviconUrl", Nothing),
@@ -295,12 +333,12 @@ const VSCODE: Fields = &[
     ("oauth", OAuth),
     ("sandboxEnabled", Cannot("servers are not run in a sandbox")),
     ("sandbox", Cannot("servers are not run in a sandbox")),
-    ("dev", Nothing),
+    ("dev", Cannot("a server is neither watched nor debugged here")),
     ("gallery", Nothing),
     ("version", Nothing),
 ];
 
-const PLAIN_TIMEOUT: Fields = &[("timeout", Timeout(Milliseconds))];
+const PLAIN_TIMEOUT: Fields = &[("timeout", Timeout(MILLISECONDS))];
 
 /// The dialect of a provider's files.
 pub(crate) fn of(provider: Provider) -> Dialect {
@@ -323,14 +361,15 @@ pub(crate) fn of(provider: Provider) -> Dialect {
         P::Roo => (Syntax::Editor, &[CLINE]),
         P::Amp => (Syntax::Braced, &[AMP]),
         P::Kiro => (Syntax::Braced, &[KIRO]),
-        P::Goose => (Syntax::Bare, &[GOOSE]),
+        // Goose fills in addresses and headers from the entry itself; see `entry`.
+        P::Goose => (Syntax::Plain, &[GOOSE]),
         P::Continue => (Syntax::Secrets, &[CONTINUE]),
         P::Warp => (Syntax::Prompted, &[PLAIN_TIMEOUT]),
         P::Junie | P::ClaudeDesktop | P::LmStudio => (Syntax::Plain, &[PLAIN_TIMEOUT]),
         P::Crush => (Syntax::Shell, &[CRUSH]),
         P::VsCode => (Syntax::Editor, &[VSCODE]),
         // Claude Code's project file first of all, but everybody's in practice.
-        P::McpJson => (Syntax::Braced, &[CLAUDE, NATIVE, COPILOT]),
+        P::McpJson => (Syntax::Braced, &[CLAUDE, NATIVE, OMP, COPILOT]),
     };
     let bare_url = match provider {
         P::Gemini | P::Qwen | P::Cline => Remote::Sse,
@@ -341,9 +380,13 @@ pub(crate) fn of(provider: Provider) -> Dialect {
 }
 
 impl Dialect {
-    /// What the field says, if it is known in this file.
-    pub(crate) fn meaning(&self, field: &str) -> Option<Meaning> {
-        self.known().find(|(name, _)| *name == field).map(|(_, meaning)| meaning)
+    /// What the field says, if it is known in this file, and its place in the table: of two fields that say the
+    /// same, the first in the table counts.
+    pub(crate) fn meaning(&self, field: &str) -> Option<(usize, Meaning)> {
+        self.known()
+            .enumerate()
+            .find(|(_, (name, _))| *name == field)
+            .map(|(place, (_, meaning))| (place, meaning))
     }
 
     /// Every known field.

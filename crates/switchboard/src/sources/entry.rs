@@ -6,23 +6,21 @@
 mod conduct;
 mod login;
 
-use std::borrow::Cow;
-
 use super::dialect::{Dialect, Meaning};
-use super::tree::{Node, Value};
+use super::tree::{Key, Node, Value};
 use crate::declared::{Auth, Declared, InheritEnv, Remote, TransportName};
 use crate::origin::Origin;
 use crate::problem::{Code, Problem};
 use crate::provider::Provider;
-use crate::template::Template;
+use crate::template::{PartRef, Syntax, Template};
 use crate::visible::excerpt;
 
 /// What came of one entry.
 pub(super) enum Outcome {
     /// A server, or the reason why it is none.
     Server(Result<Box<Declared>, String>),
-    /// Something that is not meant to be a server.
-    Skipped(Problem),
+    /// Something that is not meant to be a server, and whether it switches one that is.
+    Skipped(Problem, Option<bool>),
 }
 
 /// Reads the entry; problems that cost only a field go into `problems`.
@@ -38,26 +36,23 @@ pub(super) fn read(
     };
     if let Some(reason) = not_a_server(node, origin.provider) {
         let problem = Problem::new(Code::NotAServer, format!("`{}` is {reason}", excerpt(name, 60)));
-        return Outcome::Skipped(problem.server(name).origin(origin.clone()));
+        let switch =
+            node.get("enabled").and_then(Node::bool).filter(|_| origin.provider == Provider::OpenCode);
+        return Outcome::Skipped(problem.server(name).origin(origin.clone()), switch);
     }
     let declared = Declared::empty(dialect.bare_url);
-    let mut reader =
-        Reader { name, origin, dialect, problems, reasons: Vec::new(), declared, from_command: None };
-    for (index, (key, value)) in fields.iter().enumerate() {
-        if fields[index + 1..].iter().any(|(later, _)| later.text == key.text) {
-            let message = format!("`{}` stands more than once; the last one counts", excerpt(&key.text, 60));
-            reader.report(Problem::new(Code::DuplicateKey, message).hint("remove one of them"), key.line);
-            continue;
-        }
-        match dialect.meaning(&key.text) {
-            Some(meaning) => reader.field(&key.text, meaning, value),
-            None => reader.unknown(&key.text, key.line),
-        }
-    }
-    if let Some(mut args) = reader.from_command.take() {
-        args.append(&mut reader.declared.args);
-        reader.declared.args = args;
-    }
+    let mut reader = Reader {
+        name,
+        origin,
+        dialect,
+        problems,
+        reasons: Vec::new(),
+        declared,
+        from_command: None,
+        line: node.line,
+    };
+    reader.fields(fields);
+    reader.finish();
     if reader.reasons.is_empty() {
         Outcome::Server(Ok(Box::new(reader.declared)))
     } else {
@@ -101,14 +96,109 @@ struct Reader<'r> {
     declared: Declared,
     /// Arguments that stood in a `command` given as a list; they go before `args`.
     from_command: Option<Vec<Template>>,
+    /// The line of the field that is being read.
+    line: u32,
 }
 
 impl Reader<'_> {
-    fn field(&mut self, key: &str, meaning: Meaning, node: &Node<'_>) {
-        // An explicit null says nothing, in every tool.
-        if node.value == Value::Null && !matches!(meaning, Meaning::Cannot(_)) {
-            return;
+    /// Reads the known fields in the order of the table, so that of two that say the same the first counts.
+    fn fields(&mut self, fields: &[(Key<'_>, Node<'_>)]) {
+        let mut known = Vec::with_capacity(fields.len());
+        for (index, (key, value)) in fields.iter().enumerate() {
+            self.line = key.line;
+            if fields[index + 1..].iter().any(|(later, _)| later.text == key.text) {
+                let message =
+                    format!("`{}` stands more than once; the last one counts", excerpt(&key.text, 60));
+                self.report(Problem::new(Code::DuplicateKey, message).hint("remove one of them"));
+                continue;
+            }
+            // Where both stand, `type` is the transport, and `transport` something of its tool's own.
+            let is_other = key.text == "transport" && fields.iter().any(|(other, _)| other.text == "type");
+            match self.dialect.meaning(&key.text).filter(|_| !is_other) {
+                Some((place, meaning)) => known.push((place, meaning, key, value)),
+                None => self.unknown(&key.text),
+            }
         }
+        known.sort_by_key(|(place, ..)| *place);
+        let mut taken: Vec<(Meaning, &str)> = Vec::new();
+        for (_, meaning, key, value) in known {
+            self.line = key.line;
+            if value.value == Value::Null {
+                // An explicit null says nothing, in every tool.
+                continue;
+            }
+            if let Some((_, first)) = taken.iter().find(|(other, _)| meaning.is_same_slot(*other)) {
+                let message = format!("`{}` is ignored, because `{first}` says the same", key.text);
+                self.report(Problem::new(Code::BadField, message).hint("remove one of them"));
+                continue;
+            }
+            taken.push((meaning, &key.text));
+            self.field(&key.text, meaning, value);
+        }
+    }
+
+    /// What can only be told when all fields are known.
+    fn finish(&mut self) {
+        if let Some(mut args) = self.from_command.take() {
+            args.append(&mut self.declared.args);
+            self.declared.args = args;
+        }
+        self.line = self.origin.line.unwrap_or(self.line);
+        let remote = match &self.declared.transport {
+            Some(TransportName::Remote(_)) => true,
+            Some(_) => false,
+            None => self.declared.command.is_none() && self.declared.url.is_some(),
+        };
+        if remote && self.origin.provider == Provider::Goose {
+            self.fill_from_env();
+        }
+        let declared = &self.declared;
+        let unused: &[(&str, bool)] = if remote {
+            &[
+                ("args", !declared.args.is_empty()),
+                ("env", !declared.env.is_empty()),
+                ("envFile", declared.env_file.is_some()),
+                ("cwd", declared.cwd.is_some()),
+                ("inheritEnv", declared.inherit_env != InheritEnv::Safe),
+            ]
+        } else {
+            &[("headers", !declared.headers.is_empty()), ("oauth", declared.conduct.oauth.is_some())]
+        };
+        let kind = if remote { "remote" } else { "stdio" };
+        let unused: Vec<_> = unused.iter().filter(|(_, is_set)| *is_set).map(|(field, _)| *field).collect();
+        for field in unused {
+            let message = format!("`{field}` means nothing for a {kind} server and is ignored");
+            self.report(Problem::new(Code::BadField, message));
+        }
+    }
+
+    /// Goose fills in addresses and headers from the entry's own variables, and from nothing else.
+    fn fill_from_env(&mut self) {
+        let env = std::mem::take(&mut self.declared.env);
+        let inherited = match std::mem::take(&mut self.declared.inherit_env) {
+            InheritEnv::Names(names) => names,
+            InheritEnv::Safe | InheritEnv::All => Vec::new(),
+        };
+        let fill = |template: &Template| {
+            let bare = Template::parse(template.raw(), Syntax::Bare);
+            let knows = bare.parts().all(|part| match part {
+                PartRef::Variable { name, .. } => {
+                    env.iter().any(|(known, _)| known == name) || inherited.iter().any(|known| known == name)
+                }
+                _ => true,
+            });
+            if !knows {
+                return template.clone();
+            }
+            bare.filled(|name| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.raw()))
+        };
+        self.declared.url = self.declared.url.as_ref().map(fill);
+        for (_, value) in &mut self.declared.headers {
+            *value = fill(value);
+        }
+    }
+
+    fn field(&mut self, key: &str, meaning: Meaning, node: &Node<'_>) {
         match meaning {
             Meaning::Transport => self.transport(key, node),
             Meaning::Command => self.command(key, node),
@@ -133,7 +223,7 @@ impl Reader<'_> {
             }
             Meaning::Headers => {
                 let headers = self.pairs(key, node);
-                self.declared.headers.extend(headers);
+                self.headers(headers);
             }
             Meaning::EnvHeaders => self.env_headers(key, node),
             Meaning::BearerEnv => match node.text() {
@@ -144,15 +234,19 @@ impl Reader<'_> {
             },
             Meaning::ApiKey => {
                 if let Some(token) = self.template(key, node) {
-                    self.declared.headers.push(("Authorization".to_owned(), self.bearer(&token)));
+                    let bearer = self.parse(&format!("Bearer {}", token.raw()));
+                    self.headers(vec![("Authorization".to_owned(), bearer)]);
                 }
             }
             Meaning::RequestOptions => self.request_options(key, node),
             Meaning::Auth => self.auth(key, node),
             Meaning::OAuth => self.oauth(key, node),
-            Meaning::OAuthPart(part) => self.oauth_part(part, node),
+            Meaning::OAuthPart(part) => self.oauth_part("oauth", part, node),
             Meaning::Nothing => {}
-            Meaning::Cannot(reason) => self.cannot(key, node, reason),
+            Meaning::Cannot(reason) => self.cannot(key, reason),
+            Meaning::CannotBut(usual, _) if node.scalar().is_some_and(|value| value == usual) => {}
+            Meaning::CannotBut(_, reason) => self.cannot(key, reason),
+            Meaning::Refuse(reason) => self.reasons.push(reason.to_owned()),
             other => self.conduct(key, other, node),
         }
     }
@@ -174,10 +268,10 @@ impl Reader<'_> {
     /// A word, a list of words, or Zed's older object with a `path`.
     fn command(&mut self, key: &str, node: &Node<'_>) {
         match &node.value {
-            Value::Text(text) => self.declared.command = non_blank(text).map(|text| self.parse(text)),
+            Value::Text(text) => self.declared.command = Some(self.parse(text)),
             Value::List(_) => {
                 let mut words = self.templates(key, node).into_iter();
-                self.declared.command = words.next().filter(|command| !command.raw().trim().is_empty());
+                self.declared.command = words.next();
                 self.from_command = Some(words.collect());
             }
             Value::Map(_) if node.get("path").is_some() => {
@@ -189,7 +283,7 @@ impl Reader<'_> {
                     }
                 }
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Map(_) => {
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Map(_) | Value::Odd(_) => {
                 self.refuse(key, node, "a string");
             }
         }
@@ -223,7 +317,7 @@ impl Reader<'_> {
             if pairs.iter().any(|(known, _)| *known == name.text) {
                 let message =
                     format!("`{key}.{}` stands more than once; the last one counts", excerpt(&name.text, 60));
-                self.report(Problem::new(Code::DuplicateKey, message).hint("remove one of them"), name.line);
+                self.report(Problem::new(Code::DuplicateKey, message).hint("remove one of them"));
                 pairs.retain(|(known, _)| *known != name.text);
             }
             match value.scalar() {
@@ -234,12 +328,26 @@ impl Reader<'_> {
                     let message = format!("`{key}.{}` is null and is left out", excerpt(&name.text, 60));
                     let problem =
                         Problem::new(Code::BadField, message).hint("give it a string, or remove it");
-                    self.report(problem, value.line);
+                    self.report(problem);
                 }
                 None => self.refuse(&format!("{key}.{}", excerpt(&name.text, 60)), value, "a string"),
             }
         }
         pairs
+    }
+
+    /// Headers, of which two names that differ only in case are one.
+    fn headers(&mut self, headers: Vec<(String, Template)>) {
+        for (name, value) in headers {
+            let same = |known: &(String, Template)| known.0.eq_ignore_ascii_case(&name);
+            if self.declared.headers.iter().any(same) {
+                let message =
+                    format!("the header `{}` stands more than once; the last one counts", excerpt(&name, 60));
+                self.report(Problem::new(Code::DuplicateKey, message).hint("remove one of them"));
+                self.declared.headers.retain(|known| !same(known));
+            }
+            self.declared.headers.push((name, value));
+        }
     }
 
     /// Header names to names of variables.
@@ -256,13 +364,15 @@ impl Reader<'_> {
     }
 
     fn request_options(&mut self, key: &str, node: &Node<'_>) {
-        for (name, value) in node.entries().unwrap_or_default() {
+        let Some(entries) = node.entries() else { return self.ignore(key, node, "an object with `headers`") };
+        for (name, value) in entries {
+            self.line = name.line;
             match name.text.as_ref() {
                 "headers" => {
                     let headers = self.pairs("requestOptions.headers", value);
-                    self.declared.headers.extend(headers);
+                    self.headers(headers);
                 }
-                other => self.cannot(&format!("{key}.{other}"), value, "only its headers are used"),
+                other => self.cannot(&format!("{key}.{other}"), "only its headers are used"),
             }
         }
     }
@@ -278,31 +388,33 @@ impl Reader<'_> {
 
     /// Names, or Codex's objects with a `name`.
     fn inherit_names(&mut self, key: &str, node: &Node<'_>) {
-        let names: Option<Vec<String>> = node.items().and_then(|items| {
-            items
-                .iter()
-                .map(|item| item.text().or_else(|| item.get("name")?.text()).map(str::to_owned))
-                .collect()
-        });
-        match names {
-            Some(names) if names.is_empty() => {}
-            Some(names) => {
-                self.declared.inherit_env = InheritEnv::Names(names);
-                if self.origin.provider == Provider::Goose {
-                    self.cannot(
-                        key,
-                        node,
-                        "Goose's secret store is not read; the environment is used instead",
-                    );
+        let Some(items) = node.items() else { return self.ignore(key, node, "a list of names") };
+        let mut names = Vec::new();
+        for item in items {
+            let is_remote = item.get("source").and_then(Node::text) == Some("remote");
+            match item.text().or_else(|| item.get("name")?.text()) {
+                Some(name) if is_remote => {
+                    let key = format!("{key}: {}", excerpt(name, 60));
+                    self.cannot(&key, "there is no remote machine to take it from");
                 }
+                Some(name) => names.push(name.to_owned()),
+                None => self.ignore(key, node, "a list of names"),
             }
-            None => self.ignore(key, node, "a list of names"),
         }
+        if names.is_empty() {
+            return;
+        }
+        if self.origin.provider == Provider::Goose {
+            let message = format!("`{key}` is taken from the environment, not from Goose's secret store");
+            let hint = format!("export {}", names.join(", "));
+            self.report(Problem::new(Code::UnsupportedField, message).hint(hint));
+        }
+        self.declared.inherit_env = InheritEnv::Names(names);
     }
 
     fn template(&mut self, key: &str, node: &Node<'_>) -> Option<Template> {
         if let Some(text) = node.text() {
-            non_blank(text).map(|text| self.parse(text))
+            Some(self.parse(text))
         } else {
             self.refuse(key, node, "a string");
             None
@@ -313,10 +425,6 @@ impl Reader<'_> {
         Template::parse(text, self.dialect.placeholders)
     }
 
-    fn bearer(&self, token: &Template) -> Template {
-        self.parse(&format!("Bearer {}", token.raw()))
-    }
-
     /// The entry cannot be used: the field decides what would run, and it is wrong.
     fn refuse(&mut self, key: &str, node: &Node<'_>, expected: &str) {
         self.reasons.push(format!("\"{key}\" must be {expected}, not {}", node.kind()));
@@ -324,23 +432,25 @@ impl Reader<'_> {
 
     /// The field is wrong and goes without effect.
     fn ignore(&mut self, key: &str, node: &Node<'_>, expected: &str) {
+        // Where one word of several is expected, another word is best left unsaid.
         let got = match &node.value {
-            Value::Number(number) => Cow::Owned(excerpt(number, 30)),
-            Value::Bool(value) => Cow::Owned(value.to_string()),
-            _ => Cow::Borrowed(node.kind()),
+            Value::Text(_) if expected.starts_with('`') => "another word".to_owned(),
+            Value::Map(_) if expected.starts_with("an object") => "one without it".to_owned(),
+            Value::Text(_) if expected.starts_with("a word") => "an empty one".to_owned(),
+            _ => node.description(),
         };
         let message = format!("`{key}` must be {expected}, not {got}; it is ignored");
-        self.report(Problem::new(Code::BadField, message), node.line);
+        self.report(Problem::new(Code::BadField, message));
     }
 
     /// The field is right and we cannot do it.
-    fn cannot(&mut self, key: &str, node: &Node<'_>, reason: &str) {
+    fn cannot(&mut self, key: &str, reason: &str) {
         let label = self.origin.provider.label();
         let message = format!("`{}` of {label} has no effect here", excerpt(key, 60));
-        self.report(Problem::new(Code::UnsupportedField, message).hint(reason), node.line);
+        self.report(Problem::new(Code::UnsupportedField, message).hint(reason));
     }
 
-    fn unknown(&mut self, key: &str, line: u32) {
+    fn unknown(&mut self, key: &str) {
         let problem =
             Problem::new(Code::UnknownField, format!("`{}` is not a known field", excerpt(key, 60)));
         let near = nearest(key, self.dialect.known().map(|(name, _)| name));
@@ -348,16 +458,12 @@ impl Reader<'_> {
             Some(name) => problem.hint(format!("did you mean `{name}`?")),
             None => problem,
         };
-        self.report(problem, line);
+        self.report(problem);
     }
 
-    fn report(&mut self, problem: Problem, line: u32) {
-        self.problems.push(problem.server(self.name).origin(self.origin.at(line)));
+    fn report(&mut self, problem: Problem) {
+        self.problems.push(problem.server(self.name).origin(self.origin.at(self.line)));
     }
-}
-
-fn non_blank(text: &str) -> Option<&str> {
-    Some(text).filter(|text| !text.trim().is_empty())
 }
 
 /// The known word that is at most two keystrokes away.

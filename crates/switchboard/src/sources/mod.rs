@@ -153,16 +153,31 @@ impl Found {
             let problem = Problem::new(Code::FileEmpty, "the file is empty");
             return self.problems.push(problem.origin(first.clone()));
         };
+        let mut any = false;
         for (rank, origin, container) in readings {
-            self.servers(&root, *rank, origin, container);
+            any |= self.servers(&root, *rank, origin, container);
+        }
+        // Somebody meant servers, but nobody looks for them there.
+        if let (false, places::Container::Below(paths)) = (any, readings[0].2)
+            && let Some((line, problem)) = container::misplaced(&root, &paths[0].join("."))
+        {
+            self.problems.push(problem.origin(first.at(line)));
         }
         if first.provider == Provider::Settings {
             self.settings.push(SettingsFile { origin: first.clone(), root: root.into_owned() });
         }
     }
 
-    fn servers(&mut self, root: &Node<'_>, rank: u32, origin: &Origin, container: &places::Container) {
-        let switches = container::switches(root, origin.provider, container);
+    /// Takes in the servers of one tool; tells whether there was a place for them.
+    fn servers(
+        &mut self,
+        root: &Node<'_>,
+        rank: u32,
+        origin: &Origin,
+        container: &places::Container,
+    ) -> bool {
+        let mut beside = container::not_honoured(root, origin.provider);
+        let switches = container::switches(root, origin.provider, container, &mut beside);
         if !switches.is_empty() {
             self.switches.entry((origin.provider, origin.scope)).or_default().add(switches);
         }
@@ -171,7 +186,8 @@ impl Found {
         if let (true, Scope::Project, Some(line)) = (whole_map, origin.scope, contents.map_line) {
             self.replacing.push(origin.at(line));
         }
-        let problems = contents.problems.into_iter();
+        let has_place = contents.map_line.is_some() || !contents.entries.is_empty();
+        let problems = contents.problems.into_iter().chain(beside);
         self.problems.extend(problems.map(|(line, problem)| problem.origin(origin.at(line))));
         let dialect = dialect::of(origin.provider);
         let total = u32::try_from(contents.entries.len()).unwrap_or(u32::MAX);
@@ -199,9 +215,18 @@ impl Found {
                     let rank = Rank { file: rank, entry: order };
                     self.declarations.push(Declaration { name, origin, rank, content });
                 }
-                entry::Outcome::Skipped(problem) => self.problems.push(problem),
+                entry::Outcome::Skipped(problem, switch) => {
+                    self.problems.push(problem);
+                    let switches = self.switches.entry((origin.provider, origin.scope)).or_default();
+                    match switch {
+                        Some(true) => switches.on.push(name),
+                        Some(false) => switches.off.push(name),
+                        None => {}
+                    }
+                }
             }
         }
+        has_place
     }
 
     /// The servers of a variable; they carry the lowest rank of all, so they count first.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::visible::excerpt;
+
 /// A value and the line it starts on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node<'a> {
@@ -23,6 +25,8 @@ pub enum Value<'a> {
     List(Vec<Node<'a>>),
     /// In the order of the file, repeated keys included.
     Map(Vec<(Key<'a>, Node<'a>)>),
+    /// Something no field of ours can be, such as a date; named with its article.
+    Odd(&'static str),
 }
 
 /// A key and its line.
@@ -44,6 +48,7 @@ impl<'a> Node<'a> {
             Value::Text(_) => "a string",
             Value::List(_) => "a list",
             Value::Map(_) => "an object",
+            Value::Odd(kind) => kind,
         }
     }
 
@@ -96,7 +101,20 @@ impl<'a> Node<'a> {
             Value::Number(number) => Some(Cow::Borrowed(number)),
             Value::Bool(true) => Some(Cow::Borrowed("true")),
             Value::Bool(false) => Some(Cow::Borrowed("false")),
-            Value::Null | Value::List(_) | Value::Map(_) => None,
+            Value::Null | Value::List(_) | Value::Map(_) | Value::Odd(_) => None,
+        }
+    }
+
+    /// What it is, in a message that says what it should be.
+    pub fn description(&self) -> String {
+        match &self.value {
+            Value::List(items) => match items.iter().find(|item| item.text().is_none()) {
+                Some(item) => format!("a list with {} in it", item.kind()),
+                None => "a list".to_owned(),
+            },
+            Value::Bool(value) => value.to_string(),
+            Value::Number(number) => excerpt(number, 30),
+            _ => self.kind().to_owned(),
         }
     }
 
@@ -109,6 +127,7 @@ impl<'a> Node<'a> {
     pub fn into_owned(self) -> Node<'static> {
         let value = match self.value {
             Value::Null => Value::Null,
+            Value::Odd(kind) => Value::Odd(kind),
             Value::Bool(value) => Value::Bool(value),
             Value::Number(number) => Value::Number(Cow::Owned(number.into_owned())),
             Value::Text(text) => Value::Text(Cow::Owned(text.into_owned())),

@@ -6,7 +6,8 @@
 use std::fs;
 use std::path::Path;
 
-use switchboard::{Options, discover};
+use switchboard::config::Transport;
+use switchboard::{Discovery, Options, discover, redact, resolve};
 use testkit::Sandbox;
 
 use crate::render;
@@ -53,13 +54,33 @@ fn check(case: &Case, failures: &mut Vec<String>) -> String {
             failures.push(format!("`{healthy}` is lost: {text}"));
         }
     }
-    let said: String = discovery.problems.iter().map(render::problem).collect();
+    let said: String =
+        discovery.problems.iter().map(render::problem).collect::<String>() + &shown(&discovery, &sandbox);
     if said.contains("canary-7f3a") {
         failures.push(format!("a secret is told: {said}"));
     }
     for dir in [sandbox.home(), sandbox.project()] {
         if dir.join("switchboard-was-here").exists() {
             failures.push(format!("{} ran something", case.name));
+        }
+    }
+    text
+}
+
+/// Every value of every server, as people get to see it.
+fn shown(discovery: &Discovery, sandbox: &Sandbox) -> String {
+    let mut text = String::new();
+    for server in &discovery.servers {
+        let Ok(spec) = &server.definition else { continue };
+        let (values, problems) = resolve::preview(&server.name, spec, &server.origin, &sandbox.env());
+        text.extend(values.iter().map(|value| format!("{value:?}\n")));
+        text.extend(problems.iter().map(render::problem));
+        match &spec.transport {
+            Transport::Stdio(stdio) => {
+                text.push_str(&redact::word(stdio.command.raw()));
+                text.push_str(&redact::args(&stdio.args).join("\n"));
+            }
+            Transport::Remote(endpoint) => text.push_str(&redact::url(endpoint.url.raw())),
         }
     }
     text

@@ -12,4 +12,4 @@ mod render;
 mod schema;
 mod settings;
 mod special_files;
-mod writers;
+mod write;

@@ -101,7 +101,8 @@ fn value(text: &str) -> Result<Value, Refusal> {
 
 fn plain(node: &Node<'_>) -> Value {
     match &node.value {
-        Tree::Null => Value::Null,
+        // JSON has no other kinds of values.
+        Tree::Null | Tree::Odd(_) => Value::Null,
         Tree::Bool(value) => Value::Bool(*value),
         // Numbers are compared as they are written: nothing is lost to floating point.
         Tree::Number(number) => {
@@ -257,6 +258,12 @@ fn without(text: &str, object: &Object<'_>, index: usize) -> String {
     let property = &object.properties[index];
     let next = object.properties.get(index + 1).map_or(object.end() - 1, Ranged::start);
     let own_comma = find_comma(text, property.end(), next);
+    if let Some(comma) = own_comma
+        && !text[property.end()..comma].trim().is_empty()
+    {
+        // A comment stands before the comma, and stays.
+        return spliced(text, &[(property.start(), property.end(), ""), (comma, comma + 1, "")]);
+    }
     let end = own_comma.map_or(property.end(), |comma| comma + 1);
     // The last property has no comma of its own; the one before it must lose its.
     let previous_comma = match (own_comma, index.checked_sub(1)) {
@@ -334,5 +341,7 @@ fn spliced(text: &str, splices: &[(usize, usize, &str)]) -> String {
     new
 }
 
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use super::super::tree::{Node, Value};
 use super::Reader;
 use crate::declared::{Approval, Limit, Switch};
 use crate::problem::{Code, Problem};
+use crate::provider::Provider;
 use crate::visible::excerpt;
 
 impl Reader<'_> {
@@ -47,13 +48,7 @@ impl Reader<'_> {
             }
             Meaning::Tools => self.tools(key, node),
             Meaning::ToolModes => self.tool_modes(key, node),
-            Meaning::Allow => {
-                let names = self.names(key, node);
-                // `["*"]` is how Copilot CLI says "all of them".
-                if names != ["*"] {
-                    self.declared.conduct.tools.allow.extend(names);
-                }
-            }
+            Meaning::Allow => self.allow(key, node),
             Meaning::Deny => {
                 let names = self.names(key, node);
                 self.declared.conduct.tools.deny.extend(names);
@@ -69,6 +64,20 @@ impl Reader<'_> {
                 None => self.ignore(key, node, "a string"),
             },
             _ => {}
+        }
+    }
+
+    /// Only these tools. An empty list allows none, except in Goose, where it allows all.
+    fn allow(&mut self, key: &str, node: &Node<'_>) {
+        let names = self.names(key, node);
+        let tools = &mut self.declared.conduct.tools;
+        match names.as_slice() {
+            [] if node.items().is_none() => {}
+            [] if self.origin.provider == Provider::Goose => {}
+            [] => tools.deny.push("*".to_owned()),
+            // How Copilot CLI says "all of them".
+            [all] if all == "*" => {}
+            _ => tools.allow.extend(names),
         }
     }
 
@@ -88,7 +97,7 @@ impl Reader<'_> {
                 "false" | "0" => Some(false),
                 _ => None,
             },
-            Value::Null | Value::Number(_) | Value::List(_) | Value::Map(_) => None,
+            Value::Null | Value::Number(_) | Value::List(_) | Value::Map(_) | Value::Odd(_) => None,
         };
         match value.map(|value| if value { if_true } else { if_false }) {
             Some(Switch::Off) => self.declared.conduct.enabled = Switch::Off,
@@ -118,38 +127,38 @@ impl Reader<'_> {
     }
 
     fn limit(&mut self, key: &str, node: &Node<'_>, unit: Unit) -> Option<Limit> {
-        let expected = match unit {
-            Unit::Milliseconds => "a number of milliseconds, 0 or more",
-            Unit::Seconds { .. } => "a number of seconds, 0 or more",
-        };
+        let Unit { word, millis, least, most } = unit;
         let number = match &node.value {
             Value::Number(text) | Value::Text(text) => text.trim().parse::<f64>().ok(),
-            Value::Null | Value::Bool(_) | Value::List(_) | Value::Map(_) => None,
+            Value::Null | Value::Bool(_) | Value::List(_) | Value::Map(_) | Value::Odd(_) => None,
         };
-        let millis = number.map(|number| match unit {
-            Unit::Milliseconds => number,
-            Unit::Seconds { .. } => number * 1000.0,
-        });
-        // Above a year it is a mistake; the comparison also refuses NaN and infinity.
-        let Some(millis) = millis.filter(|millis| (0.0..=31_536_000_000.0).contains(millis)) else {
-            self.ignore(key, node, expected);
+        // The comparison also refuses NaN and infinity.
+        let Some(number) = number.filter(|number| (f64::from(least)..f64::INFINITY).contains(number)) else {
+            self.ignore(key, node, &format!("a number of {word}, {least} or more"));
             return None;
         };
-        if let Unit::Seconds { most } = unit
-            && millis > f64::from(most) * 1000.0
-        {
-            let message = format!("`{key}` is in seconds and at most {most}; {most} is used");
-            let problem = Problem::new(Code::BadField, message).hint("was it meant in milliseconds?");
-            self.report(problem, node.line);
-            return Some(Limit::After(Duration::from_secs(u64::from(most))));
+        if number > f64::from(most) {
+            let message = format!("`{key}` is at most {most} {word}; {most} is used");
+            let problem = Problem::new(Code::BadField, message);
+            let in_seconds = millis > 1 && number >= 1000.0;
+            self.report(if in_seconds { problem.hint("was it meant in milliseconds?") } else { problem });
+            return Some(Limit::After(Duration::from_millis(u64::from(most) * u64::from(millis))));
         }
-        Some(if millis == 0.0 { Limit::None } else { Limit::After(Duration::from_secs_f64(millis / 1000.0)) })
+        let duration = Duration::from_secs_f64(number * f64::from(millis) / 1000.0);
+        // Less than a millisecond is still a limit.
+        Some(if number == 0.0 { Limit::None } else { Limit::After(duration.max(Duration::from_millis(1))) })
     }
 
     fn approval(&mut self, key: &str, node: &Node<'_>) {
         match node.text() {
             // A newer co-cli says `ask` for what we call `auto`.
             Some("ask") => self.declared.conduct.approval = Approval::Auto,
+            Some("auto") if self.origin.provider == Provider::CoCli => {
+                let message = "`approval: auto` is read as \"ask before each call\"; newer versions of co-cli run without asking";
+                self.report(
+                    Problem::new(Code::BadField, message).hint("write `never` to run without asking"),
+                );
+            }
             Some(word) => match Approval::from_word(word) {
                 Some(approval) => self.declared.conduct.approval = approval,
                 None => self.ignore(key, node, "`auto`, `writes` or `never`"),
@@ -174,7 +183,7 @@ impl Reader<'_> {
                 other => {
                     let message = format!("`tools.{}` is not a known field", excerpt(other, 60));
                     let problem = Problem::new(Code::UnknownField, message);
-                    self.report(problem.hint("`tools` has `allow`, `deny` and `approval`"), part.line);
+                    self.report(problem.hint("`tools` has `allow`, `deny` and `approval`"));
                 }
             }
         }
@@ -208,11 +217,13 @@ impl Reader<'_> {
         }
     }
 
+    /// The names of a list; what is none is reported and costs only itself.
     fn names(&mut self, key: &str, node: &Node<'_>) -> Vec<String> {
-        node.texts().unwrap_or_else(|| {
+        let items = node.items().unwrap_or_default();
+        if node.items().is_none() || items.iter().any(|item| item.text().is_none()) {
             self.ignore(key, node, "a list of names");
-            Vec::new()
-        })
+        }
+        items.iter().filter_map(|item| item.text().map(str::to_owned)).collect()
     }
 }
 

@@ -11,6 +11,8 @@ impl Reader<'_> {
     pub(super) fn auth(&mut self, key: &str, node: &Node<'_>) {
         let kind = node.text().or_else(|| node.get("type")?.text());
         let text = |field: &str| node.get(field).and_then(Node::text).map(str::to_owned);
+        let has_oauth_keys =
+            ["CLIENT_ID", "CLIENT_SECRET", "redirectPort"].iter().any(|part| node.get(part).is_some());
         self.declared.conduct.auth = match kind {
             Some("oauth") => Some(Auth::OAuth { credential_id: text("credentialId") }),
             Some("bearer") => match text("tokenEnv") {
@@ -20,19 +22,19 @@ impl Reader<'_> {
             Some("none") => Some(Auth::None),
             Some(other) => {
                 let key = format!("{key}: {}", excerpt(other, 30));
-                return self.cannot(&key, node, "known are `oauth`, `bearer` and `none`");
+                return self.cannot(&key, "known are `oauth`, `bearer` and `none`");
             }
-            None if node.entries().is_some_and(|entries| !entries.is_empty())
-                && node.get("type").is_none() =>
-            {
-                return self.oauth(key, node);
-            }
+            None if has_oauth_keys => return self.oauth(key, node),
             None => return self.ignore(key, node, "an object with a `type`"),
         };
-        // omp keeps the client beside the credential.
-        for part in ["clientId", "clientSecret"] {
-            if let Some(value) = node.get(part) {
-                self.oauth_part(part, value);
+        for (part, value) in node.entries().unwrap_or_default() {
+            self.line = part.line;
+            match part.text.as_ref() {
+                "type" | "tokenEnv" => {}
+                "credentialId" if value.text().is_some() => {}
+                "credentialId" => self.ignore("auth.credentialId", value, "a string"),
+                // omp keeps the client beside the credential.
+                other => self.oauth_part(key, other, value),
             }
         }
     }
@@ -42,26 +44,25 @@ impl Reader<'_> {
             Value::Bool(true) => self.declared.conduct.auth = Some(Auth::OAuth { credential_id: None }),
             Value::Bool(false) => self.declared.conduct.auth = Some(Auth::None),
             Value::Map(entries) => {
-                self.declared.conduct.oauth.get_or_insert_default();
                 for (part, value) in entries {
-                    self.oauth_part(&part.text, value);
+                    self.line = part.line;
+                    self.oauth_part(key, &part.text, value);
                 }
             }
-            Value::Null | Value::Number(_) | Value::Text(_) | Value::List(_) => {
-                self.ignore(key, node, "an object");
+            Value::Null | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Odd(_) => {
+                self.ignore(key, node, "true, false or an object");
             }
         }
     }
 
-    pub(super) fn oauth_part(&mut self, part: &str, node: &Node<'_>) {
+    /// One key of `oauth`, or of the object `inside` that holds such keys.
+    pub(super) fn oauth_part(&mut self, inside: &str, part: &str, node: &Node<'_>) {
         let text = node.text().map(str::to_owned);
+        let template = text.as_deref().map(|text| self.parse(text));
         let mut oauth = self.declared.conduct.oauth.take().unwrap_or_default();
         let understood = match part {
-            "clientId" | "client_id" | "CLIENT_ID" => set(&mut oauth.client_id, text),
-            "clientSecret" | "client_secret" | "CLIENT_SECRET" => {
-                let secret = text.map(|text| self.parse(&text));
-                set(&mut oauth.client_secret, secret)
-            }
+            "clientId" | "client_id" | "CLIENT_ID" => set(&mut oauth.client_id, template),
+            "clientSecret" | "client_secret" | "CLIENT_SECRET" => set(&mut oauth.client_secret, template),
             "scope" | "scopes" => set(&mut oauth.scope, text.or_else(|| Some(node.texts()?.join(" ")))),
             "redirectUri" | "redirect_uri" => set(&mut oauth.redirect_uri, text),
             "callbackPort" | "callback_port" | "redirectPort" => {
@@ -71,29 +72,26 @@ impl Reader<'_> {
             }
             "prompt" => set(&mut oauth.prompt, text),
             "enabled" => true,
-            "authorizationUrl"
-            | "tokenUrl"
-            | "authServerMetadataUrl"
-            | "callbackPath"
-            | "tokenParamName"
-            | "audiences"
-            | "enterpriseManaged" => {
-                let reason = "it is taken from what the server publishes";
-                self.cannot(&format!("oauth.{part}"), node, reason);
+            "authorizationUrl" | "tokenUrl" | "authServerMetadataUrl" | "resource" => {
+                self.cannot(&format!("{inside}.{part}"), "it is taken from what the server publishes");
+                true
+            }
+            "callbackPath" | "tokenParamName" | "audiences" | "enterpriseManaged" => {
+                self.cannot(&format!("{inside}.{part}"), "there is nothing like it here");
                 true
             }
             other => {
-                let message = format!("`oauth.{}` is not a known field", excerpt(other, 60));
-                self.report(Problem::new(Code::UnknownField, message), node.line);
+                let message = format!("`{inside}.{}` is not a known field", excerpt(other, 60));
+                self.report(Problem::new(Code::UnknownField, message));
                 true
             }
         };
-        if oauth != OAuth::default() || self.declared.conduct.oauth.is_some() {
+        if oauth != OAuth::default() {
             self.declared.conduct.oauth = Some(oauth);
         }
         if !understood {
             let expected = if part.to_lowercase().contains("port") { "a port number" } else { "a string" };
-            self.ignore(&format!("oauth.{}", excerpt(part, 60)), node, expected);
+            self.ignore(&format!("{inside}.{}", excerpt(part, 60)), node, expected);
         }
     }
 }

@@ -53,7 +53,7 @@ fn plain<'a>(value: &toml_edit::Value, key_line: u32, lines: &mut Lines<'_>) -> 
         toml_edit::Value::Integer(number) => Value::Number(Cow::Owned(number.value().to_string())),
         toml_edit::Value::Float(number) => Value::Number(Cow::Owned(number.value().to_string())),
         toml_edit::Value::Boolean(value) => Value::Bool(*value.value()),
-        toml_edit::Value::Datetime(date) => Value::Text(Cow::Owned(date.value().to_string())),
+        toml_edit::Value::Datetime(_) => Value::Odd("a date"),
         toml_edit::Value::Array(array) => {
             Value::List(array.iter().map(|item| plain(item, line, lines)).collect())
         }

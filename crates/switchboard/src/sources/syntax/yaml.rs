@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::{DuplicateKeyPolicy, Options};
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::{Location, Spanned, Tagged};
 
 use super::super::tree::{Key, Node, Value};
 use super::{Parsed, SyntaxError};
@@ -17,8 +17,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed<'_>, SyntaxError> {
     if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(Parsed { root: None, repeated: Vec::new() });
     }
-    let tree: Spanned<Tree> =
-        read(text, DuplicateKeyPolicy::LastWins).map_err(|error| syntax_error(&error))?;
+    let tree = read(text, DuplicateKeyPolicy::LastWins).map_err(|error| syntax_error(&error))?;
     // Reading again with the strict policy is how one learns that a key was repeated.
     let repeated = match read(text, DuplicateKeyPolicy::Error) {
         Err(error) => error.location().map(|location| line(&location)).into_iter().collect(),
@@ -27,7 +26,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed<'_>, SyntaxError> {
     Ok(Parsed { root: Some(node(tree)), repeated })
 }
 
-fn read(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Spanned<Tree>, serde_saphyr::Error> {
+fn read(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Position, serde_saphyr::Error> {
     let options: Options = serde_saphyr::options! {
         duplicate_keys: duplicate_keys,
         // `no` and `off` are words; only `true` and `false` are booleans.
@@ -55,7 +54,12 @@ fn reason(error: &serde_saphyr::Error) -> &'static str {
         E::MultipleDocuments { .. } => "there is more than one document in the file",
         E::MergeValueNotMapOrSeqOfMaps { .. } => "a merge key (`<<`) needs a mapping",
         E::UnknownAnchor { .. } => "an alias names an anchor that does not exist",
-        E::Budget { .. } => "too deep, too large, or too many aliases",
+        E::Budget { .. }
+        | E::AliasReplayLimitExceeded { .. }
+        | E::AliasExpansionLimitExceeded { .. }
+        | E::AliasReplayStackDepthExceeded { .. }
+        | E::AliasReplayCounterOverflow { .. } => "it is too deep, too large, or has too many aliases",
+        E::RecursiveReferencesRequireWeakTypes { .. } => "an alias refers to itself",
         E::DuplicateMappingKey { .. } => "the same key stands twice",
         _ => "the layout or punctuation is wrong here",
     }
@@ -65,24 +69,32 @@ fn line(location: &Location) -> u32 {
     u32::try_from(location.line()).unwrap_or(u32::MAX)
 }
 
-/// A YAML value; positions come from `Spanned` around it.
+/// A value, its tag and its position.
+type Position = Spanned<Tagged<Tree>>;
+
+/// A YAML value; tags and positions come from what is around it.
 #[derive(Debug)]
 enum Tree {
     Null,
     Bool(bool),
     Number(String),
     Text(String),
-    List(Vec<Spanned<Tree>>),
-    Map(Vec<(Spanned<Scalar>, Spanned<Tree>)>),
+    List(Vec<Position>),
+    Map(Vec<(Spanned<Scalar>, Position)>),
 }
 
 /// A key: any scalar, as its text.
 #[derive(Debug)]
 struct Scalar(String);
 
-fn node<'a>(tree: Spanned<Tree>) -> Node<'a> {
+fn node<'a>(tree: Position) -> Node<'a> {
     let line = line(&tree.referenced).max(1);
-    let value = match tree.value {
+    let Tagged(value, tag) = tree.value;
+    // `!!str` and the like say what is plain anyway; any other tag means something to another program.
+    if tag.is_some_and(|tag| !tag.starts_with("!!") && !tag.starts_with("tag:yaml.org,2002:")) {
+        return Node { line, value: Value::Odd("a value with the tag of another program") };
+    }
+    let value = match value {
         Tree::Null => Value::Null,
         Tree::Bool(value) => Value::Bool(value),
         Tree::Number(number) => Value::Number(Cow::Owned(number)),
@@ -113,7 +125,8 @@ impl<'de> Deserialize<'de> for Scalar {
             Tree::Text(text) | Tree::Number(text) => Self(text),
             Tree::Bool(value) => Self(value.to_string()),
             Tree::Null => Self("null".to_owned()),
-            Tree::List(_) | Tree::Map(_) => Self("(not a plain key)".to_owned()),
+            // No name at all, which every reader refuses.
+            Tree::List(_) | Tree::Map(_) => Self(String::new()),
         })
     }
 }
