@@ -24,22 +24,28 @@ pub(crate) struct Cli {
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Global {
     /// Work as if started in this directory
-    #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
+    #[arg(
+        short = 'C',
+        long = "directory",
+        value_name = "DIR",
+        global = true,
+        help_heading = "Global options"
+    )]
     pub(crate) directory: Option<PathBuf>,
     /// Print data, and errors, as JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
     /// Say only what was asked for, and errors
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
     pub(crate) quiet: bool,
     /// Say also what needs no action
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = "Global options")]
     pub(crate) verbose: bool,
     /// Never use colour
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) no_color: bool,
     /// Approve every server for this run (also: `SWITCHBOARD_TRUST=1`)
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) trust: bool,
 }
 
@@ -53,6 +59,7 @@ pub(crate) enum Command {
     },
     /// Explain one server: which file won, what it shadows, what its values are made of
     Why {
+        /// Name of the server
         #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
         name: String,
     },
@@ -67,6 +74,7 @@ pub(crate) enum Command {
     /// Remove a server from the Switchboard file that has it
     #[command(visible_alias = "rm")]
     Remove {
+        /// Name of the server
         #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
         name: String,
         /// Only in this file
@@ -75,11 +83,13 @@ pub(crate) enum Command {
     },
     /// Switch a server on
     Enable {
+        /// Name of the server
         #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
         name: String,
     },
     /// Switch a server off; one of another tool is switched in your own file, not in theirs
     Disable {
+        /// Name of the server
         #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
         name: String,
     },
@@ -87,9 +97,10 @@ pub(crate) enum Command {
     Trust(Trust),
     /// Take approvals back
     Untrust {
+        /// Only those given to servers of these names
         #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
         names: Vec<String>,
-        /// All that were approved
+        /// All approvals there are
         #[arg(long, conflicts_with = "names")]
         all: bool,
     },
@@ -99,11 +110,13 @@ pub(crate) enum Command {
     Doctor,
     /// Print the completion script for a shell
     Completions {
+        /// The shell
         #[arg(value_enum)]
         shell: ShellArg,
     },
     /// Print the JSON Schema of our own files
     Schema {
+        /// Which of our files
         #[arg(value_enum, default_value = "mcp")]
         file: SchemaArg,
     },
@@ -149,6 +162,7 @@ pub(crate) struct Add {
 
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
+    /// Only these; without any, you choose
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
     pub(crate) names: Vec<String>,
     /// All servers of this tool

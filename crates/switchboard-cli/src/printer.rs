@@ -105,7 +105,10 @@ pub(crate) fn problem_lines(problem: &Problem, env: &Env) -> Vec<String> {
     };
     let message = switchboard::visible::visible(&problem.message);
     let mut lines = vec![format!("{style}{}{style:#}: {message}", problem.severity().as_str())];
-    let server = problem.server.as_deref().map(|server| switchboard::visible::excerpt(server, 60));
+    let server = problem.server.as_deref().map(|server| match server {
+        "" => "(no name)".to_owned(),
+        name => switchboard::visible::excerpt(name, 60),
+    });
     let place = problem.place().map(|(path, line)| match line {
         Some(line) => format!("{} line {line}", env.display(path)),
         None => env.display(path),

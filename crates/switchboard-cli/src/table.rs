@@ -79,17 +79,17 @@ impl Table {
 }
 
 fn line(cells: &[Cell], widths: &[usize]) -> String {
+    let filled = cells.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |last| last + 1);
     let mut line = String::new();
-    for (index, (cell, width)) in cells.iter().zip(widths).enumerate() {
+    for (index, (cell, width)) in cells.iter().zip(widths).take(filled).enumerate() {
         if index > 0 {
             line.push_str(&" ".repeat(GAP));
         }
         let text = cut(&cell.text, *width);
-        let pad = width.saturating_sub(text.width());
+        // No blanks at the end of a line.
+        let pad = if index + 1 < filled { width.saturating_sub(text.width()) } else { 0 };
         line.push_str(&format!("{}{text}{:#}{}", cell.style, cell.style, " ".repeat(pad)));
     }
-    // No blanks at the end of a line.
-    line.truncate(line.trim_end().len());
     line
 }
 

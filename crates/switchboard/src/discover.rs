@@ -50,7 +50,7 @@ pub fn discover(env: &Env, options: Options) -> Discovery {
         settings: &settings,
         approvals: &approvals,
         options: Options { trust_all, ..options },
-        project: &project.dir,
+        project: &project,
     };
     let Plan { servers, set_aside, problems: decisions } = plan::plan(found, &inputs);
     problems.extend(setting_problems);

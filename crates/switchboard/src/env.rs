@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::visible::visible;
+
 /// Replaces `~/.switchboard`, where our own user files and all state live.
 pub const SWITCHBOARD_HOME: &str = "SWITCHBOARD_HOME";
 /// A JSON object of servers that replaces everything else.
@@ -67,7 +69,7 @@ pub enum EnvError {
     #[error("cannot tell the home directory: `HOME` is not set")]
     NoHome,
     /// The working directory is gone or unreadable.
-    #[error("cannot tell the working directory")]
+    #[error("cannot tell the working directory: {source}")]
     NoWorkingDirectory {
         /// What the system said.
         source: std::io::Error,
@@ -108,6 +110,13 @@ impl Env {
     #[must_use]
     pub fn with_cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.cwd = cwd.into();
+        self
+    }
+
+    /// The same surroundings without a variable.
+    #[must_use]
+    pub fn without_var(mut self, name: &str) -> Self {
+        self.vars.remove(name);
         self
     }
 
@@ -173,14 +182,13 @@ impl Env {
 
     /// A path as a person would write it: relative below the working directory, `~` below home.
     pub fn display(&self, path: &Path) -> String {
-        if let Ok(relative) = path.strip_prefix(&self.cwd)
-            && !relative.as_os_str().is_empty()
-        {
-            return relative.display().to_string();
-        }
-        match path.strip_prefix(&self.home) {
-            Ok(relative) if !relative.as_os_str().is_empty() => format!("~/{}", relative.display()),
-            _ => path.display().to_string(),
-        }
+        let below =
+            |base: &Path| path.strip_prefix(base).ok().filter(|relative| !relative.as_os_str().is_empty());
+        let shown = match (below(&self.cwd), below(&self.home)) {
+            (Some(relative), _) => relative.display().to_string(),
+            (None, Some(relative)) => format!("~/{}", relative.display()),
+            (None, None) => path.display().to_string(),
+        };
+        visible(&shown).into_owned()
     }
 }

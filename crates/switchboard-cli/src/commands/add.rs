@@ -1,12 +1,14 @@
 //! `add`: writes a new server into a file of ours. What the user adds is trusted as it is.
 
+use std::path::Path;
+
 use switchboard::config::edit::{EditError, IfExists};
 use switchboard::config::file::ServerEntry;
 use switchboard::config::write::{self, Privacy};
 use switchboard::config::{Approvals, Approved, ServerSpec, definition, schema, validate};
 use switchboard::declared::{Declared, Limit, Remote, TransportName};
 use switchboard::template::{Syntax, Template};
-use switchboard::{Origin, Provider, Scope};
+use switchboard::{Origin, Provider, Scope, resolve};
 
 use super::{Context, Outcome, own_file, wizard};
 use crate::args::{Add, ScopeArg, TransportArg};
@@ -31,16 +33,26 @@ pub(super) fn run(context: &Context, add: Add) -> Result<Outcome, CommandError> 
     let discovery = context.discover();
     let (path, file) = own_file(context, &discovery, add.scope);
     let if_exists = if add.replace { IfExists::Replace } else { IfExists::Refuse };
+    let replaced =
+        discovery.server(&name).is_some_and(|server| server.origin.path.as_deref() == Some(path.as_path()));
     file.add(&name, &entry, if_exists)?;
     write_schema(&path, add.scope);
-    approve(context, &name, &spec, add.scope, &path)?;
+    approve(context, &[(&name, &spec)], add.scope, &path)?;
+    let warnings: Vec<String> =
+        secret_warning(&spec, add.scope).into_iter().chain(shadow_warning(context, &name, &path)).collect();
     if context.printer.json {
         let scope = scope(add.scope).as_str();
-        context.printer.json(&serde_json::json!({"name": name, "scope": scope, "path": path}))?;
+        context
+            .printer
+            .json(&serde_json::json!({"name": name, "scope": scope, "path": path, "warnings": warnings}))?;
     }
-    context.printer.remark(&format!("Added `{name}` to {}", context.env.display(&path)));
-    warn_of_secret(context, &add);
-    warn_of_shadow(context, &name, &path);
+    let shown = context.env.display(&path);
+    let done =
+        if replaced { format!("Replaced `{name}` in {shown}") } else { format!("Added `{name}` to {shown}") };
+    context.printer.remark(&done);
+    for warning in warnings {
+        context.printer.remark(&format!("warning: {warning}"));
+    }
     Ok(Outcome::Done)
 }
 
@@ -104,25 +116,30 @@ fn template(text: &str) -> Template {
 /// What a user adds is approved as it is, in either scope, until it changes.
 pub(super) fn approve(
     context: &Context,
-    name: &str,
-    spec: &ServerSpec,
+    servers: &[(&str, &ServerSpec)],
     scope_arg: ScopeArg,
-    path: &std::path::Path,
+    path: &Path,
 ) -> Result<(), CommandError> {
     // Our own user file needs no approval.
     if scope_arg == ScopeArg::User {
         return Ok(());
     }
-    let scope = scope(scope_arg);
-    let origin = Origin { provider: Provider::Native, scope, path: Some(path.into()), line: None };
-    let project = context.discover().project.dir;
-    let hash = definition::hash(spec, &origin, &project);
-    let approved = Approved { server: name.to_owned(), source: path.display().to_string() };
-    Ok(Approvals::add(&context.env, &[(hash, approved)])?)
+    let origin =
+        Origin { provider: Provider::Native, scope: scope(scope_arg), path: Some(path.into()), line: None };
+    let project = context.discover().project;
+    let source = path.display().to_string();
+    let mut new = Vec::new();
+    for (name, spec) in servers {
+        // What stood there before is no longer agreed to.
+        Approvals::remove_from(&context.env, name, &source)?;
+        let approved = Approved { server: (*name).to_owned(), source: source.clone() };
+        new.push((definition::hash(spec, &origin, &project), approved));
+    }
+    Ok(Approvals::add(&context.env, &new)?)
 }
 
 /// The schema that the file refers to. Editors miss it if it cannot be written; nothing else does.
-pub(super) fn write_schema(path: &std::path::Path, scope: ScopeArg) {
+pub(super) fn write_schema(path: &Path, scope: ScopeArg) {
     let refers = std::fs::read_to_string(path).is_ok_and(|text| text.contains(schema::FILE_REFERENCE));
     if !refers {
         return;
@@ -133,27 +150,18 @@ pub(super) fn write_schema(path: &std::path::Path, scope: ScopeArg) {
     drop(write::update::<write::WriteError>(&beside, privacy, |_| Ok(text.clone())));
 }
 
-/// A token in a file that others get to see.
-fn warn_of_secret(context: &Context, add: &Add) {
-    let in_clear = |text: &str| Template::parse(text, Syntax::Braced).is_plain() && !text.starts_with('!');
-    let values = add.env.iter().filter_map(|pair| pair.split_once('='));
-    let headers = add.headers.iter().filter_map(|header| header.split_once(':'));
-    let telling =
-        values.chain(headers).any(|(name, value)| switchboard::redact::is_telling(name) && in_clear(value));
-    let token = add.token.as_deref().is_some_and(in_clear);
-    if add.scope == ScopeArg::Project && (token || telling) {
-        context.printer.remark("warning: a secret now stands in a file that is shared with the project");
-        context.printer.remark("  hint: use --scope user, or a placeholder such as '${TOKEN}'");
-    }
+/// A secret in a file that others get to see.
+pub(super) fn secret_warning(spec: &ServerSpec, scope: ScopeArg) -> Option<String> {
+    let field = resolve::clear_secret(spec).filter(|_| scope == ScopeArg::Project)?;
+    Some(format!(
+        "`{field}` now stands in clear text in a file that is shared with the project; use --scope user, or a placeholder such as '${{TOKEN}}'"
+    ))
 }
 
 /// The new definition may not be the one that counts.
-fn warn_of_shadow(context: &Context, name: &str, path: &std::path::Path) {
-    let discovery = context.discover();
-    match discovery.server(name) {
-        Some(server) if server.origin.path.as_deref() == Some(path) => {}
-        _ => {
-            context.printer.remark(&format!("note: another definition counts; see `switchboard why {name}`"));
-        }
+fn shadow_warning(context: &Context, name: &str, path: &Path) -> Option<String> {
+    match context.discover().server(name) {
+        Some(server) if server.origin.path.as_deref() == Some(path) => None,
+        _ => Some(format!("another definition of `{name}` counts; see `switchboard why {name}`")),
     }
 }

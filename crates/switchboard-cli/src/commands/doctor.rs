@@ -66,37 +66,19 @@ fn look(server: &Server, env: &Env) -> Vec<Problem> {
         && find_program(stdio, env) == Program::NotFound
     {
         let command = redact::word(stdio.command.raw());
-        let problem = Problem::new(
-            Code::CommandNotFound,
-            format!("`{command}` is not found, so `{}` cannot start", server.name),
-        )
-        .hint(format!("install `{command}`, or give its full path"));
+        let message = format!("`{command}` is not found, so `{}` cannot start", server.name);
+        let is_path = stdio.command.raw().contains(['/', '\\']);
+        let hint = if is_path { "check the path" } else { "install it, or give its full path" };
+        let problem = Problem::new(Code::CommandNotFound, message).hint(hint);
         problems.push(problem.server(&server.name).origin(server.origin.clone()));
     }
-    problems.extend(clear_secret(server));
-    problems
-}
-
-/// A literal value under a telling name, in a file that others get to see.
-fn clear_secret(server: &Server) -> Option<Problem> {
-    let spec = server.definition.as_ref().ok()?;
-    if server.origin.scope != Scope::Project || server.origin.path.is_none() {
-        return None;
+    if let (Scope::Project, Some(field)) = (server.origin.scope, resolve::clear_secret(spec)) {
+        let message = format!("`{field}` holds a secret in clear text, in a project's file");
+        let problem = Problem::new(Code::SecretInProject, message)
+            .hint("put it into a variable and write its placeholder");
+        problems.push(problem.server(&server.name).origin(server.origin.clone()));
     }
-    let values = spec.transport.values();
-    let (field, _) = values.iter().find(|(field, value)| {
-        let pair = field.strip_prefix("env.").or_else(|| field.strip_prefix("headers."));
-        pair.is_some_and(redact::is_telling)
-            && value.is_plain()
-            && value.shell_command().is_none()
-            && !value.raw().is_empty()
-    })?;
-    let problem = Problem::new(
-        Code::SecretInProject,
-        format!("`{field}` holds a secret in clear text, in a project's file"),
-    )
-    .hint("put it into a variable and write its placeholder");
-    Some(problem.server(&server.name).origin(server.origin.clone()))
+    problems
 }
 
 /// One problem for all that wait, with one thing to type.

@@ -1,13 +1,12 @@
 //! `import`: copies servers of other tools into a file of ours, and shows the difference first.
 
 use inquire::{Confirm, MultiSelect};
-use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
-use switchboard::config::edit::IfExists;
+use switchboard::config::edit::{IfExists, OwnFile, redacted};
 use switchboard::config::file::ServerEntry;
 use switchboard::config::{ServerSpec, validate};
-use switchboard::redact;
-use switchboard::template::{Syntax, Template};
+use switchboard::sources::read;
+use switchboard::visible::visible;
 use switchboard::{Discovery, Origin};
 
 use super::{Context, Outcome, add, own_file, s, unknown_server};
@@ -27,57 +26,73 @@ pub(super) fn run(context: &Context, import: &Import) -> Result<Outcome, Command
     let discovery = context.discover();
     let candidates = choose(context, import, candidates(&discovery, import)?)?;
     let (path, file) = own_file(context, &discovery, import.scope);
-    let old = switchboard::sources::read::text(&path).ok().flatten().unwrap_or_default();
+    let old = read::text(&path).ok().flatten();
     let mut accepted = Vec::new();
+    let mut skipped = Vec::new();
     for candidate in &candidates {
-        match entry(candidate) {
+        match entry(candidate, &file, old.as_deref()) {
             Ok(entry) => accepted.push((candidate, entry)),
-            Err(why) => context.printer.remark(&format!("skipped `{}`: {why}", candidate.name)),
+            Err(why) => skipped.push((candidate.name, why)),
         }
     }
-    let servers: Vec<(String, Value)> = accepted
-        .iter()
-        .map(|(candidate, entry)| {
-            (candidate.name.to_owned(), serde_json::to_value(entry).unwrap_or_default())
-        })
-        .collect();
+    for (name, why) in &skipped {
+        context.printer.remark(&visible(&format!("skipped `{name}`: {why}")));
+    }
+    let servers: Vec<_> = accepted.iter().map(|(candidate, entry)| (candidate.name, entry)).collect();
+    let report =
+        Report { names: servers.iter().map(|server| server.0).collect(), skipped, dry_run: import.dry_run };
     if servers.is_empty() {
         context.printer.remark("Nothing to import.");
-        return done(context, &[], import.dry_run);
+        return report.print(context);
     }
-    let new = file.preview(&old, &servers)?;
-    context.printer.show(&difference(&old, &new, &context.env.display(&path)));
-    let names: Vec<_> = servers.iter().map(|(name, _)| name.as_str()).collect();
+    let new = file.with(old.as_deref(), &servers, IfExists::Refuse)?;
+    let shown = context.env.display(&path);
+    context.printer.show(&difference(old.as_deref().unwrap_or_default(), &new, &shown));
     if import.dry_run {
         context.printer.remark("Nothing was changed: this was a dry run.");
-        return done(context, &names, true);
+        return report.print(context);
     }
     if terminal::is_interactive() && !import.yes && !context.printer.json {
-        let question = format!("Write this to {}?", context.env.display(&path));
+        let question = format!("Write this to {shown}?");
         if !Confirm::new(&question).with_default(true).prompt()? {
             return Err(CommandError::interrupted());
         }
     }
-    for (candidate, entry) in &accepted {
-        file.add(candidate.name, entry, IfExists::Refuse)?;
-        add::approve(context, candidate.name, candidate.spec, import.scope, &path)?;
-    }
+    file.add_all(&servers, IfExists::Refuse)?;
+    let approved: Vec<_> = accepted.iter().map(|(candidate, _)| (candidate.name, candidate.spec)).collect();
+    add::approve(context, &approved, import.scope, &path)?;
     add::write_schema(&path, import.scope);
-    let n = names.len();
-    context.printer.remark(&format!(
-        "Imported {n} server{} into {}: {}",
-        s(n),
-        context.env.display(&path),
-        names.join(", ")
-    ));
-    done(context, &names, false)
+    let n = servers.len();
+    context.printer.remark(&format!("Imported {n} server{} into {shown}: {}", s(n), report.names.join(", ")));
+    for warning in
+        accepted.iter().filter_map(|(candidate, _)| add::secret_warning(candidate.spec, import.scope))
+    {
+        context.printer.remark(&format!("warning: {warning}"));
+    }
+    report.print(context)
 }
 
-fn done(context: &Context, names: &[&str], dry_run: bool) -> Result<Outcome, CommandError> {
-    if context.printer.json {
-        context.printer.json(&serde_json::json!({"imported": names, "dryRun": dry_run}))?;
+/// What came of it.
+struct Report<'d> {
+    names: Vec<&'d str>,
+    skipped: Vec<(&'d str, String)>,
+    dry_run: bool,
+}
+
+impl Report<'_> {
+    fn print(&self, context: &Context) -> Result<Outcome, CommandError> {
+        if context.printer.json {
+            let skipped: Vec<_> = self
+                .skipped
+                .iter()
+                .map(|(name, why)| serde_json::json!({"name": name, "reason": why}))
+                .collect();
+            let report =
+                serde_json::json!({"imported": self.names, "skipped": skipped, "dryRun": self.dry_run});
+            context.printer.json(&report)?;
+        }
+        Ok(Outcome::Done)
     }
-    Ok(Outcome::Done)
 }
 
 /// What could be copied: definitions of other tools, the one that counts first.
@@ -147,8 +162,12 @@ fn choose<'d>(
         .collect())
 }
 
-fn entry(candidate: &Candidate<'_>) -> Result<ServerEntry, String> {
+/// The entry to write, or why it is left out.
+fn entry(candidate: &Candidate<'_>, file: &OwnFile, text: Option<&str>) -> Result<ServerEntry, String> {
     validate::name(candidate.name).map_err(str::to_owned)?;
+    if file.has(text, candidate.name) {
+        return Err("your file has a server of that name already".to_owned());
+    }
     ServerEntry::from_spec(candidate.spec).map_err(|inexpressible| {
         format!(
             "`{}` holds a placeholder that only {} can fill in",
@@ -159,14 +178,13 @@ fn entry(candidate: &Candidate<'_>) -> Result<ServerEntry, String> {
 
 /// A difference with the secrets hidden on both sides.
 fn difference(old: &str, new: &str, path: &str) -> Vec<String> {
-    let (old, new) = (hidden(old), hidden(new));
+    let (old, new) = (redacted(old), redacted(new));
     let diff = TextDiff::from_lines(&old, &new);
     let mut lines = vec![format!("{FAINT}--- {path}{FAINT:#}"), format!("{FAINT}+++ {path}{FAINT:#}")];
     for group in diff.grouped_ops(2) {
         for op in group {
             for change in diff.iter_changes(&op) {
-                let text =
-                    switchboard::visible::visible(change.value().trim_end_matches(['\n', '\r'])).into_owned();
+                let text = visible(change.value().trim_end_matches(['\n', '\r'])).into_owned();
                 lines.push(match change.tag() {
                     ChangeTag::Insert => format!("{GOOD}+{text}{GOOD:#}"),
                     ChangeTag::Delete => format!("{BAD}-{text}{BAD:#}"),
@@ -176,59 +194,4 @@ fn difference(old: &str, new: &str, path: &str) -> Vec<String> {
         }
     }
     lines
-}
-
-/// The text with every string value that may be a secret replaced by stars, line by line.
-fn hidden(text: &str) -> String {
-    let mut inside_pairs = false;
-    let lines = text.split_inclusive('\n').map(|line| {
-        let trimmed = line.trim();
-        let opens = trimmed.starts_with("\"env\"") || trimmed.starts_with("\"headers\"");
-        let shown = if inside_pairs || opens { hide_values(line, true) } else { hide_values(line, false) };
-        if opens && !trimmed.contains('}') {
-            inside_pairs = true;
-        } else if inside_pairs && trimmed.starts_with('}') {
-            inside_pairs = false;
-        }
-        shown
-    });
-    lines.collect()
-}
-
-/// Hides string literals of a line: all values among variables and headers, else what looks like a secret.
-fn hide_values(line: &str, all: bool) -> String {
-    let mut shown = String::new();
-    let mut rest = line;
-    let mut after_colon = false;
-    while let Some(start) = rest.find('"') {
-        let (before, from) = rest.split_at(start);
-        shown.push_str(before);
-        after_colon = before.contains(':') || (after_colon && before.trim() == ",");
-        let end = literal_end(from);
-        let literal = &from[1..end - 1];
-        let is_key = from[end..].trim_start().starts_with(':');
-        let value = match (is_key, all) {
-            (true, _) => literal.to_owned(),
-            (false, true) => redact::value(&Template::parse(literal, Syntax::Braced)),
-            (false, false) => redact::word(literal),
-        };
-        shown.push_str(&format!("\"{value}\""));
-        rest = &from[end..];
-    }
-    shown.push_str(rest);
-    shown
-}
-
-/// The length of the string literal at the start of the text, quotes included.
-fn literal_end(text: &str) -> usize {
-    let mut escaped = false;
-    for (index, c) in text.char_indices().skip(1) {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => return index + 1,
-            _ => {}
-        }
-    }
-    text.len()
 }

@@ -1,6 +1,8 @@
 //! `list`: every server found, its state and where it stands.
 
-use switchboard::{Discovery, Severity, State};
+use switchboard::{Discovery, Provider, Severity, State};
+
+use switchboard::config::Because;
 
 use super::{Context, Outcome, s};
 use crate::error::CommandError;
@@ -22,6 +24,10 @@ pub(super) fn run(context: &Context, all: bool) -> Result<Outcome, CommandError>
     }
     if report.servers.is_empty() {
         context.printer.remark("No servers found.");
+        if discovery.shadowed.iter().any(|aside| aside.because == Because::Overridden) {
+            let n = discovery.shadowed.len();
+            context.printer.remark(&format!("SWITCHBOARD_MCP_SERVERS replaces {n} definition{}.", s(n)));
+        }
         context.printer.remark("Add one: switchboard add NAME -- COMMAND, or switchboard add NAME --url URL");
     } else {
         context.printer.data(&lines(context, &report))?;
@@ -102,7 +108,8 @@ fn remarks(context: &Context, discovery: &Discovery) {
     let waiting: Vec<_> = discovery
         .servers
         .iter()
-        .filter(|server| server.state() == State::Untrusted)
+        // Built-in servers that nobody asked for need not be approved.
+        .filter(|server| server.state() == State::Untrusted && server.origin.provider != Provider::BuiltIn)
         .map(|server| switchboard::config::plan::shell_word(&server.name))
         .collect();
     if !waiting.is_empty() {

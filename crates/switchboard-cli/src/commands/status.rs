@@ -2,7 +2,7 @@
 
 use switchboard::config::Transport;
 use switchboard::declared::Auth;
-use switchboard::resolve::{Program, find_program};
+use switchboard::resolve::{self, Program, find_program};
 use switchboard::{Env, Provider, Server, State};
 
 use super::{Context, Outcome, unknown_server};
@@ -56,7 +56,15 @@ fn row(server: &Server, env: &Env) -> StatusRow {
         }
         State::Enabled => readiness(server, env),
     };
+    let detail = if status == "ready" { missing(server, env).or(detail) } else { detail };
     StatusRow { name: server.name.clone(), status, detail }
+}
+
+/// The first value that cannot be filled in.
+fn missing(server: &Server, env: &Env) -> Option<String> {
+    let spec = server.definition.as_ref().ok()?;
+    let (_, problems) = resolve::preview(&server.name, spec, &server.origin, env);
+    problems.into_iter().next().map(|problem| problem.message)
 }
 
 fn readiness(server: &Server, env: &Env) -> (String, Option<String>) {

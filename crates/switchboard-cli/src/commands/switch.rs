@@ -46,8 +46,8 @@ fn done(context: &Context, name: &str, word: &str) -> Result<Outcome, CommandErr
 fn conduct(server: &Server) -> Conduct {
     match &server.definition {
         Ok(spec) => spec.conduct.clone(),
-        // Of an entry that cannot be read, only the switch we see is known.
-        Err(_) => Conduct { enabled: server.switch, ..Conduct::default() },
+        // An entry that cannot be read does not say that it is off.
+        Err(_) => Conduct::default(),
     }
 }
 

@@ -2,8 +2,10 @@
 
 use inquire::MultiSelect;
 use switchboard::config::{Approvals, Approved, Transport};
-use switchboard::declared::{Approval, InheritEnv};
-use switchboard::{Consent, Discovery, Server, redact};
+use switchboard::declared::{Approval, Auth, InheritEnv};
+use switchboard::env::SWITCHBOARD_TRUST;
+use switchboard::visible::{excerpt, visible};
+use switchboard::{Consent, Discovery, Options, Server, State, discover, redact};
 
 use super::{Context, Outcome, s, unknown_server};
 use crate::args::Trust;
@@ -12,17 +14,14 @@ use crate::printer::{FAINT, STRONG, WAITING};
 use crate::terminal;
 
 pub(super) fn run(context: &Context, trust: &Trust) -> Result<Outcome, CommandError> {
-    let discovery = context.discover();
-    let waiting: Vec<&Server> = discovery
-        .servers
-        .iter()
-        .filter(|server| server.consent == Consent::Missing && server.definition.is_ok())
-        .collect();
+    let discovery = stored(context);
+    let waiting: Vec<&Server> =
+        discovery.servers.iter().filter(|server| server.state() == State::Untrusted).collect();
     let chosen = choose(context, trust, &discovery, &waiting)?;
     let new: Vec<_> = chosen
         .iter()
         .filter_map(|server| {
-            let hash = server.definition_hash(&discovery.project.dir)?;
+            let hash = server.definition_hash(&discovery.project)?;
             let source = server
                 .origin
                 .path
@@ -40,7 +39,7 @@ pub(super) fn run(context: &Context, trust: &Trust) -> Result<Outcome, CommandEr
     }
     match names.len() {
         0 => context.printer.remark("Nothing was approved."),
-        n => context.printer.remark(&format!("Approved {n} server{}: {}", s(n), names.join(", "))),
+        n => context.printer.remark(&visible(&format!("Approved {n} server{}: {}", s(n), names.join(", ")))),
     }
     Ok(Outcome::Done)
 }
@@ -76,6 +75,12 @@ fn choose<'d>(
     ask(context, &waiting)
 }
 
+/// What is there by the store alone, whatever this run was told to approve.
+fn stored(context: &Context) -> Discovery {
+    let env = context.env.clone().without_var(SWITCHBOARD_TRUST);
+    discover(&env, Options { trust_all: false, ..context.options })
+}
+
 /// A named server that waits; one that is trusted already is only mentioned.
 fn by_name<'d>(
     context: &Context,
@@ -86,7 +91,7 @@ fn by_name<'d>(
     if let Err(reason) = &server.definition {
         return Err(CommandError::usage("invalid-server", reason.clone()).server(name));
     }
-    if server.consent.is_given() && server.consent != Consent::ThisRun {
+    if server.consent.is_given() {
         context.printer.remark(&format!("`{name}` is trusted already: {}", server.consent.reason()));
         return Ok(None);
     }
@@ -102,109 +107,117 @@ fn show_all(context: &Context, servers: &[&Server]) {
 /// Shows everything that is new and takes all, some or none.
 fn ask<'d>(context: &Context, waiting: &[&'d Server]) -> Result<Vec<&'d Server>, CommandError> {
     show_all(context, waiting);
-    let names: Vec<_> =
-        waiting.iter().map(|server| switchboard::visible::excerpt(&server.name, 60)).collect();
+    let names: Vec<_> = waiting.iter().map(|server| excerpt(&server.name, 60)).collect();
     let picked = MultiSelect::new("Approve which? (space marks, right arrow marks all, enter ends)", names)
         .raw_prompt()?;
     Ok(picked.into_iter().map(|option| waiting[option.index]).collect())
 }
 
 /// Everything that decides what would run, nothing cut short, secrets hidden.
-pub(super) fn definition(context: &Context, server: &Server) -> Vec<String> {
+fn definition(context: &Context, server: &Server) -> Vec<String> {
     let Ok(spec) = &server.definition else { return Vec::new() };
-    let place =
-        server.origin.path.as_deref().map_or_else(|| "built in".to_owned(), |path| context.env.display(path));
-    let line = server.origin.line.map(|line| format!(" line {line}")).unwrap_or_default();
-    let name = switchboard::visible::visible(&server.name);
-    let mut lines =
-        vec![format!("{STRONG}{name}{STRONG:#}  {FAINT}{place}{line} ({}){FAINT:#}", server.origin.provider)];
-    match &spec.transport {
-        Transport::Stdio(stdio) => {
-            let words: Vec<_> =
-                std::iter::once(redact::word(stdio.command.raw())).chain(redact::args(&stdio.args)).collect();
-            lines.push(format!("  runs      {}", serde_json::json!(words)));
-            lines.extend(stdio.cwd.iter().map(|cwd| format!("  in        {}", redact::word(cwd.raw()))));
-            lines.extend(stdio.env.iter().map(|(name, value)| {
-                format!("  variable  {}={}", switchboard::visible::visible(name), redact::value(value))
-            }));
-            lines.extend(
-                stdio.env_file.iter().map(|file| format!("  variables from {}", redact::word(file.raw()))),
-            );
-            match &stdio.inherit_env {
-                InheritEnv::Safe => {}
-                InheritEnv::All => lines.push(format!("  {WAITING}gets all your variables{WAITING:#}")),
-                InheritEnv::Names(names) => lines.push(format!("  gets your variables {}", names.join(", "))),
-            }
+    let place = match (server.origin.path.as_deref(), server.origin.line) {
+        (Some(path), Some(line)) => {
+            format!("{} line {line} ({})", context.env.display(path), server.origin.provider)
         }
-        Transport::Remote(endpoint) => {
-            lines.push(format!("  connects  {}", redact::url(endpoint.url.raw())));
-            lines.extend(endpoint.headers.iter().map(|(name, value)| {
-                format!("  header    {}: {}", switchboard::visible::visible(name), redact::value(value))
-            }));
-        }
-    }
+        _ => server.origin.provider.label().to_owned(),
+    };
+    let name = visible(&server.name);
+    let mut lines = vec![format!("{STRONG}{name}{STRONG:#}  {FAINT}{place}{FAINT:#}")];
+    lines.extend(transport(&spec.transport));
     for (field, value) in spec.transport.values() {
         let is_pair = field.starts_with("env.") || field.starts_with("headers.");
         let own = value.shell_command().filter(|_| is_pair);
         for command in own.into_iter().chain(value.inner_commands()) {
+            let field = visible(&field);
             lines.push(format!("  {WAITING}runs `{}` for {field}{WAITING:#}", redact::words(command)));
         }
     }
-    if spec.conduct.approval == Approval::Never {
-        lines.push(format!("  {WAITING}its tools run without asking{WAITING:#}"));
-    } else if !spec.conduct.tools.approval.is_empty() {
-        let tools: Vec<_> = spec.conduct.tools.approval.keys().map(String::as_str).collect();
-        lines.push(format!(
-            "  has rules of its own for {}",
-            switchboard::visible::excerpt(&tools.join(", "), 200)
-        ));
+    if let Some(Auth::Bearer { token_env }) = &spec.conduct.auth {
+        lines.push(format!("  {WAITING}sends your variable {} as its token{WAITING:#}", visible(token_env)));
+    }
+    match spec.conduct.approval {
+        Approval::Auto => {}
+        Approval::Writes => {
+            lines.push(format!("  {WAITING}its tools that only read run without asking{WAITING:#}"))
+        }
+        Approval::Never => lines.push(format!("  {WAITING}its tools run without asking{WAITING:#}")),
+    }
+    for (tool, approval) in &spec.conduct.tools.approval {
+        lines.push(format!("  tool      {}: approval {}", visible(tool), approval.as_str()));
+    }
+    lines
+}
+
+/// What would be started or dialled, and what it would be given.
+fn transport(transport: &Transport) -> Vec<String> {
+    let mut lines = Vec::new();
+    match transport {
+        Transport::Stdio(stdio) => {
+            let command = redact::word(stdio.command.raw());
+            let words: Vec<_> = std::iter::once(command).chain(redact::args(&stdio.args)).collect();
+            lines.push(format!("  runs      {}", serde_json::json!(words)));
+            lines.extend(stdio.cwd.iter().map(|cwd| format!("  in        {}", redact::word(cwd.raw()))));
+            let variables = stdio.env.iter();
+            lines.extend(
+                variables
+                    .map(|(name, value)| format!("  variable  {}={}", visible(name), redact::value(value))),
+            );
+            let files = stdio.env_file.iter();
+            lines.extend(files.map(|file| format!("  variables from {}", redact::word(file.raw()))));
+            match &stdio.inherit_env {
+                InheritEnv::Safe => {}
+                InheritEnv::All => lines.push(format!("  {WAITING}gets all your variables{WAITING:#}")),
+                InheritEnv::Names(names) => {
+                    let names = names.join(", ");
+                    lines.push(format!("  {WAITING}gets your variables {}{WAITING:#}", visible(&names)));
+                }
+            }
+        }
+        Transport::Remote(endpoint) => {
+            lines.push(format!("  connects  {}", redact::url(endpoint.url.raw())));
+            let headers = endpoint.headers.iter();
+            lines.extend(
+                headers
+                    .map(|(name, value)| format!("  header    {}: {}", visible(name), redact::value(value))),
+            );
+        }
     }
     lines
 }
 
 pub(super) fn untrust(context: &Context, names: &[String], all: bool) -> Result<Outcome, CommandError> {
-    let discovery = context.discover();
     if names.is_empty() && !all {
         return Err(CommandError::usage("usage", "name the servers, or use --all"));
     }
-    let mut chosen = Vec::new();
+    let discovery = stored(context);
+    let mut taken = 0;
+    if all {
+        taken = Approvals::remove_all(&context.env)?;
+    }
     for name in names {
-        let Some(server) = discovery.server(name) else { return Err(unknown_server(&discovery, name)) };
-        match server.consent {
-            Consent::Approved => chosen.push(server),
-            Consent::Missing | Consent::ThisRun => {
-                context.printer.remark(&format!("`{name}` is not trusted"));
-            }
-            Consent::OwnFile | Consent::BuiltIn | Consent::Environment => {
+        // By name, so that approvals of earlier definitions go too.
+        let removed = Approvals::remove(&context.env, name)?;
+        taken += removed;
+        match discovery.server(name) {
+            Some(server) if server.consent.is_given() && server.consent != Consent::Approved => {
                 let reason = server.consent.reason();
-                return Err(CommandError::usage(
-                    "always-trusted",
-                    format!("`{name}` is trusted because {reason}"),
-                )
-                .server(name)
-                .hint(format!("switch it off instead: switchboard disable {name}")));
+                let message = format!("`{name}` is trusted because {reason}");
+                return Err(CommandError::usage("always-trusted", visible(&message))
+                    .server(name)
+                    .hint(format!("switch it off instead: switchboard disable {name}")));
             }
+            Some(_) => {}
+            None if removed == 0 => return Err(unknown_server(&discovery, name)),
+            None => {}
         }
     }
-    if all {
-        chosen.extend(discovery.servers.iter().filter(|server| server.consent == Consent::Approved));
-    }
-    let hashes: Vec<_> =
-        chosen.iter().filter_map(|server| server.definition_hash(&discovery.project.dir)).collect();
-    if !hashes.is_empty() {
-        Approvals::remove(&context.env, &hashes)?;
-    }
-    let names: Vec<_> = chosen.iter().map(|server| server.name.as_str()).collect();
     if context.printer.json {
-        context.printer.json(&serde_json::json!({ "untrusted": names }))?;
+        context.printer.json(&serde_json::json!({ "removed": taken }))?;
     }
-    match names.len() {
-        0 => context.printer.remark("No approval was taken back."),
-        n => context.printer.remark(&format!(
-            "Took back the approval of {n} server{}: {}",
-            s(n),
-            names.join(", ")
-        )),
+    match taken {
+        0 => context.printer.remark("There was no approval to take back."),
+        n => context.printer.remark(&format!("Took back {n} approval{}.", s(n))),
     }
     Ok(Outcome::Done)
 }

@@ -1,5 +1,6 @@
 //! `why`: everything about one name: which file won, what it shadows, what its values are made of, consent.
 
+use switchboard::declared::Auth;
 use switchboard::resolve;
 use switchboard::{Consent, Discovery, Problem, Server};
 
@@ -34,7 +35,7 @@ pub(super) fn run(context: &Context, name: &str) -> Result<Outcome, CommandError
     let report = Why {
         name: name.to_owned(),
         winner: server.map(ServerRow::from),
-        shadowed: aside.into_iter().map(ServerRow::from).collect(),
+        shadowed: aside.iter().map(|aside| ServerRow::from(*aside)).collect(),
         values,
         consent: consent(server, &discovery),
         problems: problems.iter().map(ProblemRow::from).collect(),
@@ -52,7 +53,7 @@ fn consent(server: Option<&Server>, discovery: &Discovery) -> ConsentRow {
     ConsentRow {
         state: if consent.is_given() { "trusted" } else { "untrusted" },
         reason: consent.reason(),
-        definition_hash: server.and_then(|server| server.definition_hash(&discovery.project.dir)),
+        definition_hash: server.and_then(|server| server.definition_hash(&discovery.project)),
     }
 }
 
@@ -70,6 +71,12 @@ fn lines(context: &Context, report: &Why, server: Option<&Server>, problems: &[P
             if let Some(hash) = &report.consent.definition_hash {
                 lines.push(format!("  definition  {FAINT}sha256 {hash}{FAINT:#}"));
             }
+            if let Ok(spec) = &server.definition
+                && let Some(Auth::Bearer { token_env }) = &spec.conduct.auth
+            {
+                let name = switchboard::visible::visible(token_env);
+                lines.push(format!("  token       from the variable {name}"));
+            }
             if let Some(description) = &row.description {
                 lines.push(format!("  for         {}", switchboard::visible::excerpt(description, 200)));
             }
@@ -80,7 +87,9 @@ fn lines(context: &Context, report: &Why, server: Option<&Server>, problems: &[P
         let mut table = Table::new(&[("  FIELD", 10), ("AS WRITTEN", 12), ("BECOMES", 12)]);
         for value in &report.values {
             let becomes = match &value.resolved {
-                Some(resolved) if *resolved == value.from => Cell::styled("as written", FAINT),
+                Some(resolved) if *resolved == value.from && !resolved.contains("***") => {
+                    Cell::styled("as written", FAINT)
+                }
                 Some(resolved) => Cell::new(resolved.clone()),
                 None => Cell::styled("cannot be told yet", WAITING),
             };
@@ -92,13 +101,19 @@ fn lines(context: &Context, report: &Why, server: Option<&Server>, problems: &[P
     if !report.shadowed.is_empty() {
         lines.push(String::new());
         lines.push(format!("  {STRONG}Does not count{STRONG:#}"));
-        for row in &report.shadowed {
+        let reasons = problems
+            .iter()
+            .filter(|problem| ["shadowed", "filtered", "duplicate-server"].contains(&problem.code.as_str()));
+        for (row, reason) in report.shadowed.iter().zip(reasons.map(Some).chain(std::iter::repeat(None))) {
             lines.push(format!("  {}: {}", row.state, place(context, &row.origin)));
+            lines.extend(
+                reason.map(|reason| format!("    {}", switchboard::visible::visible(&reason.message))),
+            );
             lines.push(format!("    {FAINT}{}{FAINT:#}", row.target()));
         }
     }
     // What is said above is not said again.
-    let told = ["shadowed", "filtered", "untrusted"];
+    let told = ["shadowed", "filtered", "duplicate-server", "untrusted"];
     for problem in problems.iter().filter(|problem| !told.contains(&problem.code.as_str())) {
         lines.push(String::new());
         lines.extend(problem_lines(problem, &context.env).into_iter().map(|line| format!("  {line}")));

@@ -20,6 +20,10 @@ pub(super) fn ask(mut add: Add) -> Result<Add, CommandError> {
         Err(reason) => Ok(Validation::Invalid(ErrorMessage::Custom(reason.to_owned()))),
     };
     add.name = Some(Text::new("Name of the server:").with_validator(check).prompt()?);
+    // What was given on the command line is not asked again.
+    if add.url.is_some() || !add.command.is_empty() {
+        return Ok(add);
+    }
     match Select::new("What is it?", vec![COMMAND, HTTP, SSE]).prompt()? {
         COMMAND => {
             let line = Text::new("Command line:").with_validator(not_blank).prompt()?;

@@ -1,11 +1,11 @@
 //! The hash an approval is bound to: everything that decides what runs and what it is given.
 //!
 //! Names, limits and descriptions are left out; formatting and the order of keys make no difference. An entry of
-//! a project also counts the project's directory, because `./server` is another program in another place.
+//! a project also counts the directory it belongs to, because `./server` is another program in another place.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -13,10 +13,11 @@ use sha2::{Digest, Sha256};
 use super::spec::{ServerSpec, Transport};
 use crate::declared::{Approval, Auth, InheritEnv};
 use crate::origin::{Origin, Scope};
+use crate::sources::places::Project;
 use crate::template::Template;
 
 /// The hash of a definition, as 64 hexadecimal digits.
-pub fn hash(spec: &ServerSpec, origin: &Origin, project: &Path) -> String {
+pub fn hash(spec: &ServerSpec, origin: &Origin, project: &Project) -> String {
     let mut fields: BTreeMap<&str, Value> = BTreeMap::new();
     fields.insert("type", json!(spec.transport.as_str()));
     match &spec.transport {
@@ -33,7 +34,7 @@ pub fn hash(spec: &ServerSpec, origin: &Origin, project: &Path) -> String {
             };
             fields.insert("inheritEnv", inherited);
             if origin.scope == Scope::Project {
-                fields.insert("project", json!(project.to_string_lossy()));
+                fields.insert("project", json!(directory(origin, project).to_string_lossy()));
             }
         }
         Transport::Remote(endpoint) => {
@@ -61,6 +62,13 @@ pub fn hash(spec: &ServerSpec, origin: &Origin, project: &Path) -> String {
         let _ = write!(hex, "{byte:02x}");
         hex
     })
+}
+
+/// The directory an entry belongs to: the nearest that holds its file, else the root of the repository.
+fn directory<'p>(origin: &Origin, project: &'p Project) -> &'p Path {
+    let holds = |dir: &&PathBuf| origin.path.as_deref().is_some_and(|path| path.starts_with(dir));
+    let root = project.ancestors.last().unwrap_or(&project.dir);
+    project.ancestors.iter().find(holds).unwrap_or(root)
 }
 
 fn pairs(pairs: &[(String, Template)]) -> Value {

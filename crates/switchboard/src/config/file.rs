@@ -18,6 +18,7 @@ pub struct McpFile {
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
     /// The servers, by name.
+    #[schemars(default)]
     pub mcp_servers: BTreeMap<String, ServerEntry>,
     /// Servers of other tools that are switched off. Read in the user's file only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -35,6 +36,7 @@ pub struct McpFile {
 pub struct ServerEntry {
     /// How to talk to it. Inferred from `command` or `url` when missing.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<TransportSynonym>")]
     pub transport: Option<TransportWord>,
     /// The program of a stdio server.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,6 +83,7 @@ pub struct ServerEntry {
     pub oauth: Option<OAuth>,
     /// When a call needs a yes. `auto` when missing.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<ApprovalSynonym>")]
     pub approval: Option<ApprovalWord>,
     /// Word used in tool names instead of the server's name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,6 +127,28 @@ pub enum TransportWord {
     Sse,
 }
 
+/// How to talk to a server: our words, and the other tools' words for the same.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum TransportSynonym {
+    #[schemars(rename = "stdio")]
+    Stdio,
+    #[schemars(rename = "local")]
+    Local,
+    #[schemars(rename = "http")]
+    Http,
+    #[schemars(rename = "streamable-http")]
+    StreamableHttp,
+    #[schemars(rename = "streamableHttp")]
+    CamelStreamableHttp,
+    #[schemars(rename = "streamable_http")]
+    SnakeStreamableHttp,
+    #[schemars(rename = "remote")]
+    Remote,
+    #[schemars(rename = "sse")]
+    Sse,
+}
+
 /// When a call needs a yes.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -133,6 +158,17 @@ pub enum ApprovalWord {
     /// Ask unless the tool says it only reads.
     Writes,
     /// Run without asking.
+    Never,
+}
+
+/// When a call needs a yes: our words, and co-cli's word for `auto`.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum ApprovalSynonym {
+    Auto,
+    Ask,
+    Writes,
     Never,
 }
 

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::{Entry as Slot, HashMap};
-use std::path::Path;
 
 use super::definition;
 use super::filter::{self, Filter};
@@ -17,6 +16,7 @@ use crate::declared::{Declaration, Declared, Switch};
 use crate::origin::{Origin, Scope};
 use crate::problem::{Code, Problem};
 use crate::provider::Provider;
+use crate::sources::places::Project;
 use crate::sources::{Found, Switches};
 use crate::visible::excerpt;
 
@@ -97,7 +97,7 @@ impl Server {
     }
 
     /// What an approval of it is bound to.
-    pub fn definition_hash(&self, project: &Path) -> Option<String> {
+    pub fn definition_hash(&self, project: &Project) -> Option<String> {
         self.definition.as_ref().ok().map(|spec| definition::hash(spec, &self.origin, project))
     }
 }
@@ -161,7 +161,7 @@ pub(crate) struct Inputs<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) approvals: &'a Approvals,
     pub(crate) options: Options,
-    pub(crate) project: &'a Path,
+    pub(crate) project: &'a Project,
 }
 
 /// Makes the plan.
@@ -368,7 +368,8 @@ impl Plan {
     fn report(&mut self) {
         for server in &self.servers {
             let problem = match (server.state(), &server.definition) {
-                (State::Invalid, Err(reason)) => Problem::new(Code::InvalidServer, reason.clone()),
+                (State::Invalid, Err(reason)) => Problem::new(Code::InvalidServer, reason.clone())
+                    .hint("mend the entry; the other servers are not affected"),
                 (State::Untrusted, _) => {
                     let message = format!("`{}` waits for your approval", excerpt(&server.name, 60));
                     let hint = format!("switchboard trust {}", shell_word(&server.name));

@@ -123,9 +123,28 @@ impl Approvals {
         Self::change(env, |approvals| approvals.approved.extend(new.iter().cloned()))
     }
 
-    /// Takes approvals back.
-    pub fn remove(env: &Env, hashes: &[String]) -> Result<(), WriteError> {
-        Self::change(env, |approvals| approvals.approved.retain(|hash, _| !hashes.contains(hash)))
+    /// Takes back every approval that was given to a server of this name; tells how many there were.
+    pub fn remove(env: &Env, server: &str) -> Result<usize, WriteError> {
+        Self::forget(env, |entry| entry.server == server)
+    }
+
+    /// Takes back every approval of a server of this name in this file.
+    pub fn remove_from(env: &Env, server: &str, source: &str) -> Result<usize, WriteError> {
+        Self::forget(env, |entry| entry.server == server && entry.source == source)
+    }
+
+    /// Takes back everything; tells how many there were.
+    pub fn remove_all(env: &Env) -> Result<usize, WriteError> {
+        Self::forget(env, |_| true)
+    }
+
+    fn forget(env: &Env, is_meant: impl Fn(&Approved) -> bool) -> Result<usize, WriteError> {
+        let (approvals, _) = Self::load(env);
+        if !Self::path(env).exists() {
+            return Ok(0);
+        }
+        Self::change(env, |approvals| approvals.approved.retain(|_, entry| !is_meant(entry)))?;
+        Ok(approvals.approved.values().filter(|entry| is_meant(entry)).count())
     }
 
     fn change(env: &Env, change: impl Fn(&mut Self)) -> Result<(), WriteError> {

@@ -199,7 +199,14 @@ fn follow(path: &Path) -> Result<PathBuf, WriteError> {
     for _ in 0..40 {
         match fs::read_link(&path) {
             Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
-            Err(_) => return Ok(path),
+            Err(_) => {
+                // Without `..` in it, so that messages name the file as people know it.
+                let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
+                return Ok(match (parent, path.file_name()) {
+                    (Some(parent), Some(name)) => parent.join(name),
+                    _ => path,
+                });
+            }
         }
     }
     Err(io_error(&path, io::Error::other("the link leads in a circle")))

@@ -5,6 +5,8 @@
 
 mod preview;
 mod program;
+mod secrets;
 
 pub use preview::{Preview, preview};
 pub use program::{Program, find as find_program};
+pub use secrets::clear_secret;

@@ -1,6 +1,8 @@
 //! What each value is made of, for people: placeholders filled in where that is harmless, secrets hidden.
 
-use crate::config::ServerSpec;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::config::{ServerSpec, Transport};
 use crate::env::Env;
 use crate::origin::Origin;
 use crate::problem::{Code, Problem};
@@ -22,37 +24,76 @@ pub struct Preview {
 pub fn preview(name: &str, spec: &ServerSpec, origin: &Origin, env: &Env) -> (Vec<Preview>, Vec<Problem>) {
     let mut previews = Vec::new();
     let mut problems = Vec::new();
+    let shown_args = shown_args(spec);
     for (field, template) in spec.transport.values() {
         let is_pair = field.starts_with("env.") || field.starts_with("headers.");
         let (from, resolved) = if is_pair {
             (redact::value(template), pair(template, env))
-        } else if field == "url" {
-            (redact::url(template.raw()), expand(template, env).map(|url| redact::url(&url)))
+        } else if let Some(shown) = shown_args.get(&field) {
+            // After a telling option even a variable's value is a secret.
+            let hidden = shown.contains(redact::STARS);
+            let resolved =
+                if hidden || shown_args.is_after_option(&field) { None } else { shown_word(template, env) };
+            (shown.clone(), resolved.or_else(|| expand(template, env).map(|_| redact::STARS.to_owned())))
         } else {
-            (redact::word(template.raw()), expand(template, env).map(|word| redact::word(&word)))
+            (redact::word(template.raw()), shown_word(template, env))
         };
         for problem in missing(&field, template, env) {
             problems.push(problem.server(name).origin(origin.clone()));
         }
+        let resolved = if template.is_plain() && !is_pair { Some(from.clone()) } else { resolved };
         previews.push(Preview { field, from, resolved });
     }
-    // An argument after a telling option is a secret, though it does not look like one.
-    hide_arguments(spec, &mut previews);
     (previews, problems)
 }
 
-fn hide_arguments(spec: &ServerSpec, previews: &mut [Preview]) {
-    let crate::config::Transport::Stdio(stdio) = &spec.transport else { return };
-    let shown = redact::args(&stdio.args);
-    for (index, shown) in shown.into_iter().enumerate() {
+/// The arguments as they may be shown, by field name.
+#[derive(Default)]
+struct ShownArgs {
+    shown: BTreeMap<String, String>,
+    after_option: BTreeSet<String>,
+}
+
+impl ShownArgs {
+    fn get(&self, field: &str) -> Option<&String> {
+        self.shown.get(field)
+    }
+
+    fn is_after_option(&self, field: &str) -> bool {
+        self.after_option.contains(field)
+    }
+}
+
+fn shown_args(spec: &ServerSpec) -> ShownArgs {
+    let Transport::Stdio(stdio) = &spec.transport else { return ShownArgs::default() };
+    let mut args = ShownArgs::default();
+    for (index, shown) in redact::args(&stdio.args).into_iter().enumerate() {
         let field = format!("args[{index}]");
-        if let Some(preview) = previews.iter_mut().find(|preview| preview.field == field)
-            && preview.from != shown
-        {
-            preview.from.clone_from(&shown);
-            preview.resolved = Some(shown);
+        if index > 0 && redact::is_telling_option(stdio.args[index - 1].raw()) {
+            args.after_option.insert(field.clone());
+        }
+        args.shown.insert(field, shown);
+    }
+    args
+}
+
+/// A word with its variables filled in, except for those whose names tell of a secret.
+fn shown_word(template: &Template, env: &Env) -> Option<String> {
+    let mut text = String::new();
+    for part in template.parts() {
+        match part {
+            PartRef::Variable { name, .. } if redact::is_telling(name) && env.non_empty(name).is_some() => {
+                text.push_str(redact::STARS);
+            }
+            PartRef::Text(plain) | PartRef::Unknown(plain) => text.push_str(plain),
+            PartRef::Variable { name, default } => {
+                text.push_str(env.non_empty(name).or(default).or_else(|| env.var(name))?);
+            }
+            PartRef::Folder(folder) => text.push_str(&directory(folder, env)),
+            PartRef::File(_) | PartRef::Input(_) | PartRef::Stored(_) | PartRef::Command(_) => return None,
         }
     }
+    Some(redact::word(&text))
 }
 
 /// A variable's or header's value: where it comes from, never what it is.
@@ -136,7 +177,7 @@ fn missing(field: &str, template: &Template, env: &Env) -> Vec<Problem> {
                 let message =
                     format!("`{field}` asks for the input `{id}`, which only its own tool can ask for");
                 Problem::new(Code::PlaceholderUnsupported, message)
-                    .hint("import the server and put a variable in its place: switchboard import")
+                    .hint("add the server to your own file with a variable in its place: switchboard add")
             }
             PartRef::Stored(id) => {
                 let message = format!("`{field}` needs the secret `{id}` from its tool's own store");

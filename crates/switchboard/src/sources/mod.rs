@@ -144,12 +144,7 @@ impl Found {
                 return self.problems.push(problem.origin(origin));
             }
         };
-        for line in parsed.repeated {
-            let problem =
-                Problem::new(Code::DuplicateKey, "a key stands more than once; the last one counts");
-            self.problems.push(problem.hint("remove one of them").origin(first.at(line)));
-        }
-        let Some(root) = parsed.root else {
+        let Some(root) = parsed else {
             let problem = Problem::new(Code::FileEmpty, "the file is empty");
             return self.problems.push(problem.origin(first.clone()));
         };
@@ -178,6 +173,15 @@ impl Found {
     ) -> bool {
         let mut beside = container::not_honoured(root, origin.provider);
         let switches = container::switches(root, origin.provider, container, &mut beside);
+        if (origin.provider, origin.scope) == (Provider::Native, Scope::Project) && !switches.is_empty() {
+            let message = "`disabledServers` and `enabledServers` count only in your own user file";
+            let line = root
+                .get("disabledServers")
+                .or_else(|| root.get("enabledServers"))
+                .map_or(1, |node| node.line);
+            let problem = Problem::new(Code::SettingNotAllowed, message);
+            self.problems.push(problem.hint("switchboard disable NAME").origin(origin.at(line)));
+        }
         if !switches.is_empty() {
             self.switches.entry((origin.provider, origin.scope)).or_default().add(switches);
         }
@@ -234,7 +238,7 @@ impl Found {
         let origin =
             Origin { provider: Provider::Environment, scope: Scope::Environment, path: None, line: None };
         if syntax::parse(text, Format::Json)
-            .is_ok_and(|parsed| parsed.root.is_some_and(|root| root.entries().is_none()))
+            .is_ok_and(|root| root.is_some_and(|root| root.entries().is_none()))
         {
             let message = format!("{SWITCHBOARD_MCP_SERVERS} is ignored: it is not an object");
             let hint = "it must be a JSON object of servers by name";

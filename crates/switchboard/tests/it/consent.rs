@@ -14,7 +14,7 @@ fn with(sandbox: &Sandbox, entry: &str) -> Discovery {
 
 fn approve(sandbox: &Sandbox, discovery: &Discovery) {
     let server = discovery.server("s").unwrap();
-    let hash = server.definition_hash(&discovery.project.dir).unwrap();
+    let hash = server.definition_hash(&discovery.project).unwrap();
     let approved = Approved { server: "s".to_owned(), source: "test".to_owned() };
     Approvals::add(&sandbox.env(), &[(hash, approved)]).unwrap();
 }
@@ -75,7 +75,7 @@ fn an_approval_is_good_for_this_project_only() {
     sandbox.write("~/.codex/config.toml", "[mcp_servers.mine]\ncommand = \"x\"\n");
     let discovery = discover(&sandbox.env(), Options::default());
     let mine = discovery.server("mine").unwrap();
-    let hash = mine.definition_hash(&discovery.project.dir).unwrap();
+    let hash = mine.definition_hash(&discovery.project).unwrap();
     Approvals::add(
         &sandbox.env(),
         &[(hash, Approved { server: "mine".to_owned(), source: "test".to_owned() })],

@@ -29,7 +29,7 @@ fn our_own_corpus_obeys_the_schemas() {
                 continue;
             }
             let text = std::fs::read_to_string(&path).unwrap();
-            let root = parse(&text, Format::Json).unwrap().root.unwrap();
+            let root = parse(&text, Format::Json).unwrap().unwrap();
             // A bare map or another container is read, but not what we write.
             if provider == "native" && root.get("mcpServers").is_none() {
                 continue;

@@ -3,12 +3,14 @@
 //! In: a file and what to change. Out: the same file with that one node changed, or an error and the file as it
 //! was. The change of the text is pure (`splice`), the change of the file is `write::update`.
 
+mod redacted;
 mod splice;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+pub use redacted::redacted;
 pub use splice::{Edit, Refusal, apply};
 
 use super::file::ServerEntry;
@@ -129,20 +131,39 @@ impl OwnFile {
 
     /// Adds a server.
     pub fn add(&self, name: &str, entry: &ServerEntry, if_exists: IfExists) -> Result<(), EditError> {
-        validate::name(name).map_err(EditError::Name)?;
-        let value = serde_json::to_value(entry).unwrap_or_default();
-        self.change(|text| {
-            let mut edits = Vec::new();
-            if text.is_none() && self.kind == Kind::Servers {
-                edits.push(Edit::Set(vec!["$schema".to_owned()], json!(schema::FILE_REFERENCE)));
-            }
+        self.add_all(&[(name, entry)], if_exists)
+    }
+
+    /// Adds servers, all or none.
+    pub fn add_all(&self, servers: &[(&str, &ServerEntry)], if_exists: IfExists) -> Result<(), EditError> {
+        self.change(|text| self.with(text, servers, if_exists))
+    }
+
+    /// The text the file would have with the servers added; `None` stands for a file that is not there.
+    pub fn with(
+        &self,
+        text: Option<&str>,
+        servers: &[(&str, &ServerEntry)],
+        if_exists: IfExists,
+    ) -> Result<String, EditError> {
+        let mut edits = Vec::new();
+        if text.is_none() && self.kind == Kind::Servers {
+            edits.push(Edit::Set(vec!["$schema".to_owned()], json!(schema::FILE_REFERENCE)));
+        }
+        for (name, entry) in servers {
+            validate::name(name).map_err(EditError::Name)?;
             let path = self.entry_path(text, name);
             if text.is_some_and(|text| splice::contains(text, &path)) && if_exists == IfExists::Refuse {
-                return Err(EditError::Exists { name: name.to_owned(), path: self.path.clone() });
+                return Err(EditError::Exists { name: (*name).to_owned(), path: self.path.clone() });
             }
-            edits.push(Edit::Set(path, value.clone()));
-            self.apply(text.unwrap_or_default(), &edits)
-        })
+            edits.push(Edit::Set(path, serde_json::to_value(entry).unwrap_or_default()));
+        }
+        self.apply(text.unwrap_or_default(), &edits)
+    }
+
+    /// Whether the text has a server of this name.
+    pub fn has(&self, text: Option<&str>, name: &str) -> bool {
+        text.is_some_and(|text| splice::contains(text, &self.entry_path(Some(text), name)))
     }
 
     /// Removes a server.
@@ -200,15 +221,6 @@ impl OwnFile {
             }
             self.apply(old, &edits)
         })
-    }
-
-    /// The text the file would have with the servers added; for showing a difference beforehand.
-    pub fn preview(&self, text: &str, servers: &[(String, Value)]) -> Result<String, EditError> {
-        let edits: Vec<_> = servers
-            .iter()
-            .map(|(name, value)| Edit::Set(self.entry_path(Some(text), name), value.clone()))
-            .collect();
-        self.apply(text, &edits)
     }
 
     fn change(&self, change: impl Fn(Option<&str>) -> Result<String, EditError>) -> Result<(), EditError> {

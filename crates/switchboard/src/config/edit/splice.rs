@@ -95,7 +95,7 @@ fn value(text: &str) -> Result<Value, Refusal> {
         line: error.line,
         what: format!("it is not valid JSON: {}", error.what),
     })?;
-    let value = parsed.root.as_ref().map_or_else(|| Value::Object(Map::new()), plain);
+    let value = parsed.as_ref().map_or_else(|| Value::Object(Map::new()), plain);
     if value.is_object() { Ok(value) } else { Err(Refusal::new("it does not hold an object")) }
 }
 

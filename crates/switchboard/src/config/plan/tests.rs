@@ -43,12 +43,9 @@ fn any_declarations() -> impl Strategy<Value = Vec<Declaration>> {
 fn decide(declarations: Vec<Declaration>) -> Plan {
     let settings = Settings::default();
     let approvals = Approvals::default();
-    let inputs = Inputs {
-        settings: &settings,
-        approvals: &approvals,
-        options: Options::default(),
-        project: Path::new("/p"),
-    };
+    let project = Project { dir: "/p".into(), ancestors: vec!["/p".into()] };
+    let inputs =
+        Inputs { settings: &settings, approvals: &approvals, options: Options::default(), project: &project };
     plan(Found { declarations, ..Found::default() }, &inputs)
 }
 

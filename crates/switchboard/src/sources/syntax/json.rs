@@ -7,7 +7,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions};
 
 use super::super::tree::{Key, Node, Value};
-use super::{Lines, Parsed, SyntaxError};
+use super::{Lines, SyntaxError};
 
 /// Comments and trailing commas, nothing looser.
 pub(crate) const OPTIONS: ParseOptions = ParseOptions {
@@ -23,15 +23,14 @@ pub(crate) const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-pub(super) fn parse(text: &str) -> Result<Parsed<'_>, SyntaxError> {
+pub(super) fn parse(text: &str) -> Result<Option<Node<'_>>, SyntaxError> {
     let mut lines = Lines::new(text);
     let result = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| {
         let (line, column) = lines.position(error.range().start);
         let what = error.kind().to_string();
         SyntaxError { line: Some(line), column: Some(column), what: lower_first(&what) }
     })?;
-    let root = result.value.map(|value| node(value, &mut lines));
-    Ok(Parsed { root, repeated: Vec::new() })
+    Ok(result.value.map(|value| node(value, &mut lines)))
 }
 
 /// The parser bounds the nesting, so this recursion is bounded too.

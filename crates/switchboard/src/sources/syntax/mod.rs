@@ -43,17 +43,8 @@ pub struct SyntaxError {
     pub what: String,
 }
 
-/// A parsed text.
-#[derive(Debug)]
-pub struct Parsed<'a> {
-    /// The tree; nothing for an empty text.
-    pub root: Option<Node<'a>>,
-    /// Lines where a key stands that the parser had to drop because it was repeated.
-    pub repeated: Vec<u32>,
-}
-
-/// Reads a text in the given format.
-pub fn parse(text: &str, format: Format) -> Result<Parsed<'_>, SyntaxError> {
+/// Reads a text in the given format; a text that says nothing gives nothing.
+pub fn parse(text: &str, format: Format) -> Result<Option<Node<'_>>, SyntaxError> {
     match format {
         Format::Json => json::parse(text),
         Format::Toml => toml::parse(text),

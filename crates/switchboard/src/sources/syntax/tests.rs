@@ -20,7 +20,7 @@ fn every_format_keeps_values_and_lines() {
     for (text, format, one, command) in
         [(JSON, Format::Json, 4, 4), (TOML, Format::Toml, 3, 4), (YAML, Format::Yaml, 4, 5)]
     {
-        let root = parse(text, format).unwrap().root.unwrap();
+        let root = parse(text, format).unwrap().unwrap();
         let servers = root.get("servers").unwrap();
         let (key, server) = &servers.entries().unwrap()[0];
         assert_eq!((key.text.as_ref(), key.line), ("one", one), "{format:?}");
@@ -43,7 +43,7 @@ fn a_text_that_says_nothing_is_nothing() {
         ("", Format::Yaml),
         ("# only\n\n", Format::Yaml),
     ] {
-        assert!(parse(text, format).unwrap().root.is_none(), "{text:?} as {format:?}");
+        assert!(parse(text, format).unwrap().is_none(), "{text:?} as {format:?}");
     }
 }
 
@@ -77,8 +77,12 @@ fn a_bomb_is_an_error_and_not_an_explosion() {
 }
 
 #[test]
-fn a_repeated_yaml_key_is_noticed() {
-    let parsed = parse("a: 1\nb: 2\na: 3\n", Format::Yaml).unwrap();
-    assert_eq!(parsed.repeated, [3]);
-    assert_eq!(parsed.root.unwrap().get("a").unwrap().value, Value::Number("3".into()));
+fn repeated_keys_are_all_there_and_the_last_counts() {
+    for (text, format) in
+        [("{\"a\": 1, \"b\": 2, \"a\": 3}", Format::Json), ("a: 1\nb: 2\na: 3\n", Format::Yaml)]
+    {
+        let root = parse(text, format).unwrap().unwrap();
+        assert_eq!(root.entries().unwrap().len(), 3, "{format:?}");
+        assert_eq!(root.get("a").unwrap().value, Value::Number("3".into()));
+    }
 }

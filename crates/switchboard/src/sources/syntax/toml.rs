@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use toml_edit::{Document, Item, Table, TableLike};
 
 use super::super::tree::{Key, Node, Value};
-use super::{Lines, Parsed, SyntaxError};
+use super::{Lines, SyntaxError};
 
-pub(super) fn parse(text: &str) -> Result<Parsed<'_>, SyntaxError> {
+pub(super) fn parse(text: &str) -> Result<Option<Node<'_>>, SyntaxError> {
     let mut lines = Lines::new(text);
     let document = Document::parse(text).map_err(|error| {
         let position = error.span().map(|span| lines.position(span.start));
@@ -17,10 +17,10 @@ pub(super) fn parse(text: &str) -> Result<Parsed<'_>, SyntaxError> {
     })?;
     let table = document.as_table();
     if table.is_empty() {
-        return Ok(Parsed { root: None, repeated: Vec::new() });
+        return Ok(None);
     }
     let root = Node { line: 1, value: map(table, 1, &mut lines) };
-    Ok(Parsed { root: Some(root), repeated: Vec::new() })
+    Ok(Some(root))
 }
 
 fn map<'a>(table: &dyn TableLike, line: u32, lines: &mut Lines<'_>) -> Value<'a> {

@@ -8,31 +8,29 @@ use serde_saphyr::options::{DuplicateKeyPolicy, Options};
 use serde_saphyr::{Location, Spanned, Tagged};
 
 use super::super::tree::{Key, Node, Value};
-use super::{Parsed, SyntaxError};
+use super::SyntaxError;
 
 /// Far above any real file, and little enough for the stack of a small thread.
 const MAX_DEPTH: usize = 20;
+/// Aliases included.
+const MAX_NODES: usize = 50_000;
 
-pub(super) fn parse(text: &str) -> Result<Parsed<'_>, SyntaxError> {
+pub(super) fn parse(text: &str) -> Result<Option<Node<'_>>, SyntaxError> {
     if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
-        return Ok(Parsed { root: None, repeated: Vec::new() });
+        return Ok(None);
     }
-    let tree = read(text, DuplicateKeyPolicy::LastWins).map_err(|error| syntax_error(&error))?;
-    // Reading again with the strict policy is how one learns that a key was repeated.
-    let repeated = match read(text, DuplicateKeyPolicy::Error) {
-        Err(error) => error.location().map(|location| line(&location)).into_iter().collect(),
-        Ok(_) => Vec::new(),
-    };
-    Ok(Parsed { root: Some(node(tree)), repeated })
+    let tree = read(text).map_err(|error| syntax_error(&error))?;
+    Ok(Some(node(tree)))
 }
 
-fn read(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Position, serde_saphyr::Error> {
+fn read(text: &str) -> Result<Position, serde_saphyr::Error> {
     let options: Options = serde_saphyr::options! {
-        duplicate_keys: duplicate_keys,
+        // Repeated keys arrive one after the other; the reader of the tree reports them.
+        duplicate_keys: DuplicateKeyPolicy::LastWins,
         // `no` and `off` are words; only `true` and `false` are booleans.
         strict_booleans: true,
         with_snippet: false,
-        budget: serde_saphyr::budget! { max_depth: MAX_DEPTH },
+        budget: serde_saphyr::budget! { max_depth: MAX_DEPTH, max_nodes: MAX_NODES },
     };
     serde_saphyr::from_str_with_options(text, options)
 }
