@@ -139,7 +139,7 @@ fn definition(context: &Context, server: &Server) -> Vec<String> {
     match spec.conduct.approval {
         Approval::Auto => {}
         Approval::Writes => {
-            lines.push(format!("  {WAITING}its tools that only read run without asking{WAITING:#}"))
+            lines.push(format!("  {WAITING}its tools that only read run without asking{WAITING:#}"));
         }
         Approval::Never => lines.push(format!("  {WAITING}its tools run without asking{WAITING:#}")),
     }
@@ -207,9 +207,8 @@ pub(super) fn untrust(context: &Context, names: &[String], all: bool) -> Result<
                     .server(name)
                     .hint(format!("switch it off instead: switchboard disable {name}")));
             }
-            Some(_) => {}
             None if removed == 0 => return Err(unknown_server(&discovery, name)),
-            None => {}
+            Some(_) | None => {}
         }
     }
     if context.printer.json {

@@ -18,3 +18,18 @@ pub fn mcp_file() -> Schema {
 pub fn settings_file() -> Schema {
     schema_for!(SettingsSchema)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sources::dialect;
+
+    #[test]
+    fn the_schema_has_every_field_that_is_read() {
+        let schema = mcp_file().to_value();
+        let properties = schema["$defs"]["ServerEntry"]["properties"].as_object().unwrap();
+        let mut fields: Vec<_> = properties.keys().map(String::as_str).collect();
+        fields.sort_unstable();
+        assert_eq!(fields, dialect::canonical_fields());
+    }
+}

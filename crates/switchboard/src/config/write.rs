@@ -19,6 +19,8 @@ use crate::sources::read;
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 /// How often we start over when the file changes under our hands.
 const ATTEMPTS: u32 = 5;
+/// How long the lock stays free for others after it was ours; whoever waits looks twice as often.
+const POLITENESS: Duration = Duration::from_millis(1);
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Who may read a file that is made anew.
@@ -197,16 +199,15 @@ fn follow(path: &Path) -> Result<PathBuf, WriteError> {
     let mut path = path.to_owned();
     // As many links as systems themselves follow.
     for _ in 0..40 {
-        match fs::read_link(&path) {
-            Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
-            Err(_) => {
-                // Without `..` in it, so that messages name the file as people know it.
-                let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
-                return Ok(match (parent, path.file_name()) {
-                    (Some(parent), Some(name)) => parent.join(name),
-                    _ => path,
-                });
-            }
+        if let Ok(target) = fs::read_link(&path) {
+            path = path.parent().unwrap_or(Path::new("")).join(target)
+        } else {
+            // Without `..` in it, so that messages name the file as people know it.
+            let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
+            return Ok(match (parent, path.file_name()) {
+                (Some(parent), Some(name)) => parent.join(name),
+                _ => path,
+            });
         }
     }
     Err(io_error(&path, io::Error::other("the link leads in a circle")))
@@ -284,7 +285,8 @@ fn io_error(path: &Path, source: io::Error) -> WriteError {
 #[derive(Debug)]
 struct Lock {
     path: PathBuf,
-    _file: File,
+    /// Holds the lock until it is dropped.
+    file: Option<File>,
 }
 
 impl Lock {
@@ -292,7 +294,6 @@ impl Lock {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let lock_path = path.with_file_name(format!(".{}.lock", name.trim_start_matches('.')));
         let deadline = Instant::now() + patience;
-        let mut pause = Duration::from_millis(1);
         loop {
             let file = OpenOptions::new()
                 .create(true)
@@ -302,7 +303,9 @@ impl Lock {
                 .map_err(|error| io_error(path, error))?;
             match file.try_lock() {
                 // The last holder removes the file, so the lock may be on one that is no longer there.
-                Ok(()) if is_same(&file, &lock_path) => return Ok(Self { path: lock_path, _file: file }),
+                Ok(()) if is_same(&file, &lock_path) => {
+                    return Ok(Self { path: lock_path, file: Some(file) });
+                }
                 Ok(()) => continue,
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(io_error(path, error)),
@@ -310,8 +313,7 @@ impl Lock {
             if Instant::now() >= deadline {
                 return Err(WriteError::Locked { path: path.to_owned() });
             }
-            thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(20));
+            thread::sleep(POLITENESS / 2);
         }
     }
 }
@@ -320,6 +322,9 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Removed before it is unlocked, so that nobody else can hold it; a leftover does no harm.
         drop(fs::remove_file(&self.path));
+        drop(self.file.take());
+        // Whoever makes edit after edit would take the lock again before anyone who waits has woken up.
+        thread::sleep(POLITENESS);
     }
 }
 

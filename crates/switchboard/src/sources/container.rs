@@ -166,23 +166,20 @@ fn by_key<'t, 'a>(line: u32, entries: &'t [(Key<'a>, Node<'a>)]) -> Contents<'t,
 fn by_name<'t, 'a>(items: &'t [Node<'a>]) -> Contents<'t, 'a> {
     let mut contents = Contents::default();
     for (index, node) in items.iter().enumerate() {
-        match node.get("name").and_then(Node::text) {
-            Some(name) => {
-                contents.entries.push(Entry { name: Cow::Borrowed(name), line: node.line, node });
-            }
-            None => {
-                let number = index + 1;
-                let message = match (node.entries(), node.get("name")) {
-                    (None, _) => format!("item {number} of the list is {}, not a server", node.kind()),
-                    (Some(_), None) => format!("server {number} of the list has no `name`"),
-                    (Some(_), Some(name)) => {
-                        format!("the `name` of server {number} is {}, not a string", name.kind())
-                    }
-                };
-                contents
-                    .problems
-                    .push((node.line, Problem::new(Code::WrongShape, message).hint("give it a `name`")));
-            }
+        if let Some(name) = node.get("name").and_then(Node::text) {
+            contents.entries.push(Entry { name: Cow::Borrowed(name), line: node.line, node });
+        } else {
+            let number = index + 1;
+            let message = match (node.entries(), node.get("name")) {
+                (None, _) => format!("item {number} of the list is {}, not a server", node.kind()),
+                (Some(_), None) => format!("server {number} of the list has no `name`"),
+                (Some(_), Some(name)) => {
+                    format!("the `name` of server {number} is {}, not a string", name.kind())
+                }
+            };
+            contents
+                .problems
+                .push((node.line, Problem::new(Code::WrongShape, message).hint("give it a `name`")));
         }
     }
     contents

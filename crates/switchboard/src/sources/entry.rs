@@ -243,9 +243,8 @@ impl Reader<'_> {
             Meaning::OAuth => self.oauth(key, node),
             Meaning::OAuthPart(part) => self.oauth_part("oauth", part, node),
             Meaning::Nothing => {}
-            Meaning::Cannot(reason) => self.cannot(key, reason),
             Meaning::CannotBut(usual, _) if node.scalar().is_some_and(|value| value == usual) => {}
-            Meaning::CannotBut(_, reason) => self.cannot(key, reason),
+            Meaning::Cannot(reason) | Meaning::CannotBut(_, reason) => self.cannot(key, reason),
             Meaning::Refuse(reason) => self.reasons.push(reason.to_owned()),
             other => self.conduct(key, other, node),
         }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 pub use redacted::redacted;
-pub use splice::{Edit, Refusal, apply};
+pub use splice::{Document, Edit, Refusal, apply};
 
 use super::file::ServerEntry;
 use super::write::{self, Privacy, WriteError};
@@ -136,7 +136,7 @@ impl OwnFile {
 
     /// Adds servers, all or none.
     pub fn add_all(&self, servers: &[(&str, &ServerEntry)], if_exists: IfExists) -> Result<(), EditError> {
-        self.change(|text| self.with(text, servers, if_exists))
+        self.update(|text| self.with(text, servers, if_exists))
     }
 
     /// The text the file would have with the servers added; `None` stands for a file that is not there.
@@ -146,66 +146,65 @@ impl OwnFile {
         servers: &[(&str, &ServerEntry)],
         if_exists: IfExists,
     ) -> Result<String, EditError> {
+        let document = self.read(text)?;
         let mut edits = Vec::new();
         if text.is_none() && self.kind == Kind::Servers {
             edits.push(Edit::Set(vec!["$schema".to_owned()], json!(schema::FILE_REFERENCE)));
         }
         for (name, entry) in servers {
             validate::name(name).map_err(EditError::Name)?;
-            let path = self.entry_path(text, name);
-            if text.is_some_and(|text| splice::contains(text, &path)) && if_exists == IfExists::Refuse {
+            let path = self.entry_path(&document, name);
+            if document.contains(&path) && if_exists == IfExists::Refuse {
                 return Err(EditError::Exists { name: (*name).to_owned(), path: self.path.clone() });
             }
             edits.push(Edit::Set(path, serde_json::to_value(entry).unwrap_or_default()));
         }
-        self.apply(text.unwrap_or_default(), &edits)
+        self.edit(&document, &edits)
     }
 
     /// Whether the text has a server of this name.
     pub fn has(&self, text: Option<&str>, name: &str) -> bool {
-        text.is_some_and(|text| splice::contains(text, &self.entry_path(Some(text), name)))
+        self.read(text).is_ok_and(|document| document.contains(&self.entry_path(&document, name)))
     }
 
     /// Removes a server.
     pub fn remove(&self, name: &str) -> Result<(), EditError> {
-        self.change(|text| {
-            let (text, path) = self.existing(text, name)?;
-            self.apply(text, &[Edit::Remove(path)])
+        self.update(|text| {
+            let document = self.read(text)?;
+            let path = self.existing(&document, name)?;
+            self.edit(&document, &[Edit::Remove(path)])
         })
     }
 
     /// Switches a server on or off in its own entry.
     pub fn switch(&self, name: &str, to: Switch) -> Result<(), EditError> {
-        self.change(|text| {
-            let (text, mut path) = self.existing(text, name)?;
-            path.push("disabled".to_owned());
-            let has_disabled = splice::contains(text, &path);
-            path.pop();
-            path.push("enabled".to_owned());
-            let has_enabled = splice::contains(text, &path);
+        self.update(|text| {
+            let document = self.read(text)?;
+            let entry = self.existing(&document, name)?;
+            let field = |field: &str| [entry.as_slice(), &[field.to_owned()]].concat();
+            let (enabled, disabled) = (field("enabled"), field("disabled"));
+            let has_disabled = document.contains(&disabled);
             let mut edits = Vec::new();
-            if has_enabled || (to == Switch::Off && !has_disabled) {
-                edits.push(Edit::Set(path.clone(), json!(to == Switch::On)));
+            if document.contains(&enabled) || (to == Switch::Off && !has_disabled) {
+                edits.push(Edit::Set(enabled, json!(to == Switch::On)));
             }
             if has_disabled {
-                path.pop();
-                path.push("disabled".to_owned());
-                edits.push(Edit::Set(path, json!(to == Switch::Off)));
+                edits.push(Edit::Set(disabled, json!(to == Switch::Off)));
             }
-            self.apply(text, &edits)
+            self.edit(&document, &edits)
         })
     }
 
     /// Switches a server of another tool on or off, by name, in our user file. `declared` is what that tool says.
     pub fn switch_foreign(&self, name: &str, to: Switch, declared: &Conduct) -> Result<(), EditError> {
-        self.change(|text| {
-            let old = text.unwrap_or_default();
+        self.update(|text| {
+            let document = self.read(text)?;
             let mut edits = Vec::new();
             // Only what differs from the tool's own word is written down.
             let off = to == Switch::Off && declared.enabled == Switch::On;
             let on = to == Switch::On && declared.enabled == Switch::Off;
             for (key, wanted) in [("disabledServers", off), ("enabledServers", on)] {
-                let before = splice::strings(old, key);
+                let before = document.strings(key);
                 let mut after: Vec<String> =
                     before.iter().filter(|listed| *listed != name).cloned().collect();
                 if wanted {
@@ -219,38 +218,38 @@ impl OwnFile {
                 let path = vec![key.to_owned()];
                 edits.push(if after.is_empty() { Edit::Remove(path) } else { Edit::Set(path, json!(after)) });
             }
-            self.apply(old, &edits)
+            self.edit(&document, &edits)
         })
     }
 
-    fn change(&self, change: impl Fn(Option<&str>) -> Result<String, EditError>) -> Result<(), EditError> {
+    fn update(&self, change: impl Fn(Option<&str>) -> Result<String, EditError>) -> Result<(), EditError> {
         write::update(&self.path, self.privacy, change)
     }
 
-    fn existing<'t>(&self, text: Option<&'t str>, name: &str) -> Result<(&'t str, Vec<String>), EditError> {
-        let path = self.entry_path(text, name);
-        match text {
-            Some(text) if splice::contains(text, &path) => Ok((text, path)),
-            // A broken file is not the same as a missing server.
-            Some(text) => match splice::check(text) {
-                Err(refusal) => Err(self.refused(refusal)),
-                Ok(()) => Err(EditError::Missing { name: name.to_owned(), path: self.path.clone() }),
-            },
-            None => Err(EditError::Missing { name: name.to_owned(), path: self.path.clone() }),
+    fn read<'t>(&self, text: Option<&'t str>) -> Result<Document<'t>, EditError> {
+        Document::read(text.unwrap_or_default()).map_err(|refusal| self.refused(refusal))
+    }
+
+    fn edit(&self, document: &Document<'_>, edits: &[Edit]) -> Result<String, EditError> {
+        document.edit(edits).map_err(|refusal| self.refused(refusal))
+    }
+
+    fn existing(&self, document: &Document<'_>, name: &str) -> Result<Vec<String>, EditError> {
+        let path = self.entry_path(document, name);
+        if document.contains(&path) {
+            Ok(path)
+        } else {
+            Err(EditError::Missing { name: name.to_owned(), path: self.path.clone() })
         }
     }
 
-    fn entry_path(&self, text: Option<&str>, name: &str) -> Vec<String> {
+    fn entry_path(&self, document: &Document<'_>, name: &str) -> Vec<String> {
         let mut path = match self.kind {
             Kind::Settings => vec!["mcp_servers".to_owned()],
-            Kind::Servers => splice::container(text.unwrap_or_default()),
+            Kind::Servers => document.container(),
         };
         path.push(name.to_owned());
         path
-    }
-
-    fn apply(&self, text: &str, edits: &[Edit]) -> Result<String, EditError> {
-        apply(text, edits).map_err(|refusal| self.refused(refusal))
     }
 
     fn refused(&self, refusal: Refusal) -> EditError {

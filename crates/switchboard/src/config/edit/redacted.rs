@@ -47,7 +47,7 @@ fn walk(value: &Ast<'_>, key: &str, hidden: &mut Vec<(usize, usize, String)>) {
             for (element, shown) in array.elements.iter().zip(redact::args(&words)) {
                 match element {
                     Ast::StringLit(literal) => {
-                        hide(literal.start(), literal.end(), &literal.value, shown, hidden)
+                        hide(literal.start(), literal.end(), &literal.value, shown, hidden);
                     }
                     other => walk(other, "", hidden),
                 }

@@ -39,54 +39,67 @@ impl Refusal {
     }
 }
 
-/// Makes the edits one after the other.
-pub fn apply(text: &str, edits: &[Edit]) -> Result<String, Refusal> {
-    let mut text = text.to_owned();
-    for edit in edits {
-        let expected = edited(value(&text)?, edit)?;
-        let new = match edit {
-            Edit::Set(path, new) => set(&text, path, new)?,
-            Edit::Remove(path) => remove(text, path)?,
-        };
-        if value(&new)? != expected {
+/// A text and what it means.
+#[derive(Debug)]
+pub struct Document<'t> {
+    text: &'t str,
+    value: Value,
+}
+
+impl<'t> Document<'t> {
+    /// Reads a text that is to be edited; an empty one is an empty object.
+    pub fn read(text: &'t str) -> Result<Self, Refusal> {
+        Ok(Self { text, value: value(text)? })
+    }
+
+    /// Makes the edits one after the other.
+    pub fn edit(&self, edits: &[Edit]) -> Result<String, Refusal> {
+        let mut text = self.text.to_owned();
+        let mut expected = self.value.clone();
+        for edit in edits {
+            expected = edited(expected, edit)?;
+            text = match edit {
+                Edit::Set(path, new) => set(&text, path, new)?,
+                Edit::Remove(path) => remove(text, path)?,
+            };
+        }
+        if !edits.is_empty() && value(&text)? != expected {
             return Err(Refusal::new("the edit would change more than it should"));
         }
-        text = new;
+        Ok(text)
     }
-    Ok(text)
-}
 
-/// Whether something is at the path.
-pub(super) fn contains(text: &str, path: &[String]) -> bool {
-    value(text).is_ok_and(|root| path.iter().try_fold(&root, |value, key| value.get(key)).is_some())
-}
+    /// Whether something is at the path.
+    pub(super) fn contains(&self, path: &[String]) -> bool {
+        path.iter().try_fold(&self.value, |value, key| value.get(key)).is_some()
+    }
 
-/// Whether the text can be edited at all.
-pub(super) fn check(text: &str) -> Result<(), Refusal> {
-    value(text).map(drop)
-}
+    /// The strings of a list at the top level.
+    pub(super) fn strings(&self, key: &str) -> Vec<String> {
+        let items = self.value.get(key).and_then(Value::as_array).into_iter().flatten();
+        items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
+    }
 
-/// The strings of a list at the top level.
-pub(super) fn strings(text: &str, key: &str) -> Vec<String> {
-    let Ok(root) = value(text) else { return Vec::new() };
-    let items = root.get(key).and_then(Value::as_array).into_iter().flatten();
-    items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
-}
-
-/// The path of the object that holds the servers: where they are, or where they should be.
-pub(super) fn container(text: &str) -> Vec<String> {
-    let root = value(text).unwrap_or_default();
-    let paths: [&[&str]; 4] = [&["mcpServers"], &["servers"], &["mcp", "servers"], &["mcp_servers"]];
-    for path in paths {
-        if path.iter().try_fold(&root, |value, key| value.get(key)).is_some_and(Value::is_object) {
-            return path.iter().map(|key| (*key).to_owned()).collect();
+    /// The path of the object that holds the servers: where they are, or where they should be.
+    pub(super) fn container(&self) -> Vec<String> {
+        let paths: [&[&str]; 4] = [&["mcpServers"], &["servers"], &["mcp", "servers"], &["mcp_servers"]];
+        for path in paths {
+            if path.iter().try_fold(&self.value, |value, key| value.get(key)).is_some_and(Value::is_object) {
+                return path.iter().map(|key| (*key).to_owned()).collect();
+            }
+        }
+        let looks_like_a_server =
+            |value: &Value| value.get("command").is_some() || value.get("url").is_some();
+        match self.value.as_object() {
+            Some(entries) if !entries.is_empty() && entries.values().all(looks_like_a_server) => Vec::new(),
+            _ => vec!["mcpServers".to_owned()],
         }
     }
-    let looks_like_a_server = |value: &Value| value.get("command").is_some() || value.get("url").is_some();
-    match root.as_object() {
-        Some(entries) if !entries.is_empty() && entries.values().all(looks_like_a_server) => Vec::new(),
-        _ => vec!["mcpServers".to_owned()],
-    }
+}
+
+/// Reads a text and makes the edits.
+pub fn apply(text: &str, edits: &[Edit]) -> Result<String, Refusal> {
+    Document::read(text)?.edit(edits)
 }
 
 /// The text's value; of repeated keys the last, as everywhere.

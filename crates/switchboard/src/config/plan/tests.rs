@@ -87,7 +87,7 @@ proptest! {
 #[test]
 fn a_glob_stands_for_any_text() {
     let check = |pattern: &str, name: &str, expected: bool| {
-        assert_eq!(matches_glob(pattern, name), expected, "{pattern} {name}")
+        assert_eq!(matches_glob(pattern, name), expected, "{pattern} {name}");
     };
     check("a", "a", true);
     check("a", "ab", false);
