@@ -8,7 +8,7 @@ use switchboard::config::write::{self, Privacy};
 use switchboard::config::{Approvals, Approved, ServerSpec, definition, schema, validate};
 use switchboard::declared::{Declared, Limit, Remote, TransportName};
 use switchboard::template::{Syntax, Template};
-use switchboard::{Origin, Provider, Scope, resolve};
+use switchboard::{Scope, resolve};
 
 use super::{Context, Outcome, own_file, wizard};
 use crate::args::{Add, ScopeArg, TransportArg};
@@ -37,7 +37,7 @@ pub(super) fn run(context: &Context, add: Add) -> Result<Outcome, CommandError> 
         discovery.server(&name).is_some_and(|server| server.origin.path.as_deref() == Some(path.as_path()));
     file.add(&name, &entry, if_exists)?;
     write_schema(&path, add.scope);
-    approve(context, &[(&name, &spec)], add.scope, &path)?;
+    approve(context, &[&name], add.scope, &path)?;
     let warnings: Vec<String> =
         secret_warning(&spec, add.scope).into_iter().chain(shadow_warning(context, &name, &path)).collect();
     if context.printer.json {
@@ -113,27 +113,29 @@ fn template(text: &str) -> Template {
     Template::parse(text, Syntax::Braced)
 }
 
-/// What a user adds is approved as it is, in either scope, until it changes.
+/// What a user adds is approved as it now stands in the file, in either scope, until it changes.
 pub(super) fn approve(
     context: &Context,
-    servers: &[(&str, &ServerSpec)],
-    scope_arg: ScopeArg,
+    names: &[&str],
+    scope: ScopeArg,
     path: &Path,
 ) -> Result<(), CommandError> {
     // Our own user file needs no approval.
-    if scope_arg == ScopeArg::User {
+    if scope == ScopeArg::User {
         return Ok(());
     }
-    let origin =
-        Origin { provider: Provider::Native, scope: scope(scope_arg), path: Some(path.into()), line: None };
-    let project = context.discover().project;
+    let discovery = context.discover();
+    let winners = discovery.servers.iter().map(|server| (&server.name, &server.origin, &server.definition));
+    let aside = discovery.shadowed.iter().map(|aside| (&aside.name, &aside.origin, &aside.definition));
     let source = path.display().to_string();
     let mut new = Vec::new();
-    for (name, spec) in servers {
+    for (name, origin, definition) in winners.chain(aside) {
+        let is_meant = names.contains(&name.as_str()) && origin.path.as_deref() == Some(path);
+        let (true, Ok(spec)) = (is_meant, definition) else { continue };
         // What stood there before is no longer agreed to.
         Approvals::remove_from(&context.env, name, &source)?;
-        let approved = Approved { server: (*name).to_owned(), source: source.clone() };
-        new.push((definition::hash(spec, &origin, &project), approved));
+        let approved = Approved { server: name.clone(), source: source.clone() };
+        new.push((definition::hash(spec, origin, &discovery.project), approved));
     }
     Ok(Approvals::add(&context.env, &new)?)
 }

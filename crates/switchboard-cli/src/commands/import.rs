@@ -59,8 +59,7 @@ pub(super) fn run(context: &Context, import: &Import) -> Result<Outcome, Command
         }
     }
     file.add_all(&servers, IfExists::Refuse)?;
-    let approved: Vec<_> = accepted.iter().map(|(candidate, _)| (candidate.name, candidate.spec)).collect();
-    add::approve(context, &approved, import.scope, &path)?;
+    add::approve(context, &report.names, import.scope, &path)?;
     add::write_schema(&path, import.scope);
     let n = servers.len();
     context.printer.remark(&format!("Imported {n} server{} into {shown}: {}", s(n), report.names.join(", ")));

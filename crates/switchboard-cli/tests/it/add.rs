@@ -1,0 +1,118 @@
+//! `add`.
+
+use testkit::Sandbox;
+
+use crate::{json, run, session};
+
+#[test]
+fn writes_a_file_that_people_can_read() {
+    let sandbox = Sandbox::new();
+    let lines: &[&[&str]] = &[
+        &[
+            "add",
+            "files",
+            "--env",
+            "ROOT=${HOME}",
+            "--timeout",
+            "5000",
+            "--",
+            "npx",
+            "-y",
+            "server files",
+            ".",
+        ],
+        &[
+            "add",
+            "remote",
+            "--url",
+            "https://mcp.example.com/sse",
+            "--transport",
+            "sse",
+            "--header",
+            "X-Team: blue",
+            "--token",
+            "${TOKEN}",
+        ],
+        &["list"],
+    ];
+    insta::assert_snapshot!(session(&sandbox, lines));
+    insta::assert_snapshot!(sandbox.read(".switchboard/mcp.json"));
+    assert!(sandbox.path(".switchboard/mcp.schema.json").exists());
+    let mut left: Vec<_> = std::fs::read_dir(sandbox.path(".switchboard"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["mcp.json", "mcp.schema.json"]);
+}
+
+#[test]
+fn what_was_added_is_trusted_until_it_changes() {
+    let sandbox = Sandbox::new();
+    run(&sandbox, &["add", "a", "--", "x"]);
+    let state = |sandbox: &Sandbox| {
+        json(sandbox, &["list", "--json"])["servers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["name"] == "a")
+            .unwrap()["state"]
+            .clone()
+    };
+    assert_eq!(state(&sandbox), "enabled");
+    let text = sandbox.read(".switchboard/mcp.json");
+    sandbox.write(".switchboard/mcp.json", text.replace("\"x\"", "\"evil\""));
+    assert_eq!(state(&sandbox), "untrusted");
+    // And replacing it takes the old consent back.
+    run(&sandbox, &["add", "a", "--replace", "--", "y"]);
+    assert_eq!(state(&sandbox), "enabled");
+    sandbox.write(".switchboard/mcp.json", text);
+    assert_eq!(state(&sandbox), "untrusted");
+}
+
+#[test]
+fn refuses_with_the_words_of_the_contract() {
+    let sandbox = Sandbox::new();
+    run(&sandbox, &["add", "there", "--", "x"]);
+    let long = "a".repeat(101);
+    let lines: &[&[&str]] = &[
+        &["add", "there", "--", "y"],
+        &["add", "", "--", "y"],
+        &["add", &long, "--", "y"],
+        &["add", "a b", "--", "y"],
+        &["add", "x", "--url", "https://a", "--", "y"],
+        &["add", "x", "--token", "t", "--", "y"],
+        &["add", "x"],
+        &["add", "x", "--url", "ftp://a"],
+        &["add", "x", "--url", "https://a", "--header", "no-colon"],
+        &["add", "x", "--url", "https://a", "--header", "Host: evil"],
+        &["add", "x", "--env", "NOVALUE", "--", "y"],
+        &["add", "x", "--url", "https://a", "--env", "A=b"],
+        &["add", "x", "--header", "A: b", "--", "y"],
+        &["add"],
+        &["add", "there", "--json", "--", "y"],
+    ];
+    insta::assert_snapshot!(session(&sandbox, lines));
+}
+
+#[test]
+fn warns_of_a_secret_that_others_will_see() {
+    let sandbox = Sandbox::new();
+    let text = session(
+        &sandbox,
+        &[
+            &["add", "a", "--url", "https://a.dev", "--token", "hunter2"],
+            &["add", "b", "--scope", "user", "--url", "https://b.dev", "--token", "hunter2"],
+            &["add", "c", "--json", "--url", "https://c.dev", "--token", "hunter2"],
+        ],
+    );
+    assert!(!text.contains("hunter2 "), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn says_when_another_definition_counts() {
+    let sandbox = Sandbox::new();
+    run(&sandbox, &["add", "a", "--", "x"]);
+    insta::assert_snapshot!(run(&sandbox, &["add", "a", "--scope", "user", "--", "y"]));
+}

@@ -1,0 +1,108 @@
+//! The reference pages are made from the code.
+
+use std::fmt::Write;
+
+use switchboard::env::{Os, VARIABLES};
+use switchboard::sources::places::{Container, Project, Spot, places};
+use switchboard::{Code, Env};
+use testkit::{Sandbox, golden, workspace};
+
+use crate::switchboard;
+
+const HEAD: &str =
+    "<!-- Made from the code by a test: run the tests with UPDATE_GOLDEN=1 to renew it. -->\n\n";
+
+#[test]
+fn commands() {
+    let sandbox = Sandbox::new();
+    let help = |line: &[&str]| {
+        let output = switchboard(&sandbox).args(line).arg("--help").output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let top = help(&[]);
+    let mut page = format!("{HEAD}# Commands\n\n```text\n{}\n```\n", top.trim_end());
+    let verbs =
+        top.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    for verb in verbs.filter_map(|line| line.split_whitespace().next()).filter(|verb| *verb != "help") {
+        write!(page, "\n## {verb}\n\n```text\n{}\n```\n", help(&[verb]).trim_end()).unwrap();
+    }
+    page.push_str(EXIT_CODES);
+    golden(&workspace().join("docs/commands.md"), &page);
+}
+
+const EXIT_CODES: &str = "
+## Exit codes
+
+| code | meaning |
+|---|---|
+| 0 | done |
+| 1 | failed: a file could not be written, the output could not be printed |
+| 2 | usage or configuration: a wrong argument, a name that exists or does not, a broken file; `doctor` found an error |
+| 7 | not approved: consent is needed and nobody could be asked |
+| 130 | interrupted |
+";
+
+#[test]
+fn problems() {
+    let mut page = format!(
+        "{HEAD}# Problems\n\nWhat `list`, `why` and `doctor` may tell you. Codes are added, never renamed.\n\n| code | severity | meaning |\n|---|---|---|\n"
+    );
+    for code in Code::ALL {
+        writeln!(page, "| `{}` | {} | {} |", code.as_str(), code.severity().as_str(), code.meaning())
+            .unwrap();
+    }
+    golden(&workspace().join("docs/problems.md"), &page);
+}
+
+#[test]
+fn configuration() {
+    let mut page = format!("{HEAD}# Configuration\n\n");
+    page.push_str("`mcp.json` is JSON; comments and trailing commas are fine. Its schema is in `schemas/mcp.schema.json`, that of\n`settings.json` in `schemas/settings.schema.json`; `switchboard schema` prints both.\n\n");
+    page.push_str("## Fields of a server\n\n| field | meaning |\n|---|---|\n");
+    let schema = switchboard::config::schema::mcp_file().to_value();
+    fields(&mut page, &schema["$defs"]["ServerEntry"]);
+    page.push_str("\n## Other keys of `mcp.json`\n\n| key | meaning |\n|---|---|\n");
+    fields(&mut page, &schema);
+    page.push_str("\n## Settings\n\n| key | meaning |\n|---|---|\n");
+    fields(&mut page, &switchboard::config::schema::settings_file().to_value());
+    page.push_str("\n## Variables\n\n| variable | effect |\n|---|---|\n");
+    for (name, effect) in VARIABLES {
+        writeln!(page, "| `{name}` | {effect} |").unwrap();
+    }
+    page.push_str("\n## Where servers are looked for\n\nThe one that counts most first. `.` is the project, `~` the home directory; on macOS and Windows desktop programs\nkeep their files elsewhere, and they are found there.\n\n| priority | provider | scope | file | below |\n|---|---|---|---|---|\n");
+    let env = Env::new(Os::Linux, "/home", "/project");
+    let project = Project { dir: "/project".into(), ancestors: vec!["/project".into()] };
+    for place in places(&env, &project) {
+        let spot = match &place.spot {
+            Spot::File(path) => path.display().to_string(),
+            Spot::FilesIn(dir) => format!("{}/*", dir.display()),
+            Spot::InEach(dir, name) => format!("{}/*/{name}", dir.display()),
+        };
+        let spot = spot.replacen("/home", "~", 1).replacen("/project", ".", 1);
+        let below = match &place.container {
+            Container::Whole => "`mcpServers`".to_owned(),
+            Container::Below(paths) => {
+                paths.iter().map(|path| format!("`{}`", path.join("."))).collect::<Vec<_>>().join(" or ")
+            }
+            Container::ClaudeProject(_) => "`projects.<directory>.mcpServers`".to_owned(),
+        };
+        writeln!(
+            page,
+            "| {} | {} (`{}`) | {} | `{spot}` | {below} |",
+            place.provider.priority(),
+            place.provider,
+            place.provider.id(),
+            place.scope
+        )
+        .unwrap();
+    }
+    golden(&workspace().join("docs/configuration.md"), &page);
+}
+
+/// A row for each property of a schema.
+fn fields(page: &mut String, schema: &serde_json::Value) {
+    for (name, property) in schema["properties"].as_object().unwrap() {
+        let text = property["description"].as_str().unwrap_or_default().replace('\n', " ");
+        writeln!(page, "| `{name}` | {text} |").unwrap();
+    }
+}
