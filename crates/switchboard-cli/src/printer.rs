@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
+use switchboard::visible::visible;
 use switchboard::{Env, Explain, Problem, Severity};
 
 use crate::error::CommandError;
@@ -56,8 +57,13 @@ impl Printer {
         self.data(&[text])
     }
 
-    /// A remark, unless quiet.
+    /// A remark, unless quiet. What others wrote cannot do harm in it.
     pub(crate) fn remark(&self, line: &str) {
+        self.remark_styled(&visible(line));
+    }
+
+    /// A remark with colour in it, made of our own words only.
+    pub(crate) fn remark_styled(&self, line: &str) {
         if self.volume > Volume::Quiet && !self.json {
             say(&[line.to_owned()]);
         }
@@ -90,8 +96,8 @@ impl Printer {
             return say(&[error.to_json().to_string()]);
         }
         let (message, rest) = error.lines(env);
-        let mut lines = vec![format!("{BAD}error{BAD:#}: {message}")];
-        lines.extend(rest.into_iter().map(|line| format!("  {line}")));
+        let mut lines = vec![format!("{BAD}error{BAD:#}: {}", visible(&message))];
+        lines.extend(rest.iter().map(|line| format!("  {}", visible(line))));
         say(&lines);
     }
 }
@@ -103,7 +109,7 @@ pub(crate) fn problem_lines(problem: &Problem, env: &Env) -> Vec<String> {
         Severity::Warning => WAITING,
         Severity::Note => FAINT,
     };
-    let message = switchboard::visible::visible(&problem.message);
+    let message = visible(&problem.message);
     let mut lines = vec![format!("{style}{}{style:#}: {message}", problem.severity().as_str())];
     let server = problem.server.as_deref().map(|server| match server {
         "" => "(no name)".to_owned(),
@@ -120,7 +126,7 @@ pub(crate) fn problem_lines(problem: &Problem, env: &Env) -> Vec<String> {
     } else {
         format!("  {} {FAINT}[{code}]{FAINT:#}", place.join(", "))
     });
-    lines.extend(problem.hint.iter().map(|hint| format!("  hint: {}", switchboard::visible::visible(hint))));
+    lines.extend(problem.hint.iter().map(|hint| format!("  hint: {}", visible(hint))));
     lines
 }
 

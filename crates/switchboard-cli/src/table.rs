@@ -47,6 +47,24 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// One more column, with a cell for each row.
+    pub(crate) fn column(
+        &mut self,
+        title: &'static str,
+        least: usize,
+        cells: impl IntoIterator<Item = Cell>,
+    ) {
+        self.columns.push(Column { title, least });
+        for (row, cell) in self.rows.iter_mut().zip(cells) {
+            row.push(cell);
+        }
+    }
+
+    /// How wide it is if nothing is cut.
+    pub(crate) fn width(&self) -> usize {
+        self.widths(None).iter().map(|width| width + GAP).sum()
+    }
+
     /// The lines; `width` is the terminal's, or none where nothing needs to be cut.
     pub(crate) fn lines(&self, width: Option<usize>) -> Vec<String> {
         let widths = self.widths(width);

@@ -10,8 +10,8 @@ use crate::printer::{BAD, FAINT, GOOD, STRONG, Volume, WAITING};
 use crate::report::{List, ProblemRow, ServerRow};
 use crate::table::{Cell, Table};
 
-/// From this width on, there is room for the command or address.
-const WIDE: usize = 110;
+/// With so many columns left, there is room for the command or address.
+const ROOM: usize = 24;
 /// More problems than this are counted, not shown.
 const MOST_PROBLEMS: usize = 8;
 
@@ -49,12 +49,7 @@ fn report(discovery: &Discovery, all: bool) -> List {
 }
 
 fn lines(context: &Context, report: &List) -> Vec<String> {
-    let wide = context.printer.width.is_none_or(|width| width >= WIDE);
-    let mut columns = vec![("NAME", 12), ("STATE", 9), ("TYPE", 5), ("WHERE", 20)];
-    if wide {
-        columns.push(("RUNS", 20));
-    }
-    let mut table = Table::new(&columns);
+    let mut table = Table::new(&[("NAME", 12), ("STATE", 9), ("TYPE", 5), ("WHERE", 20)]);
     for row in &report.servers {
         let style = match row.state {
             "enabled" => GOOD,
@@ -62,16 +57,17 @@ fn lines(context: &Context, report: &List) -> Vec<String> {
             "invalid" => BAD,
             _ => FAINT,
         };
-        let mut cells = vec![
+        table.row(vec![
             Cell::styled(switchboard::visible::excerpt(&row.name, 100), STRONG),
             Cell::styled(row.state, style),
             Cell::new(row.transport.unwrap_or("-")),
             Cell::new(place(context, row)),
-        ];
-        if wide {
-            cells.push(Cell::styled(row.target(), FAINT));
-        }
-        table.row(cells);
+        ]);
+    }
+    let has_room = context.printer.width.is_none_or(|width| table.width() + ROOM <= width);
+    if has_room {
+        let targets = report.servers.iter().map(|row| Cell::styled(row.target(), FAINT));
+        table.column("RUNS", ROOM, targets);
     }
     table.lines(context.printer.width)
 }
@@ -98,7 +94,9 @@ fn summary(discovery: &Discovery) -> String {
     }
     let mut text = format!("{total} server{}: {}", s(total), parts.join(", "));
     if !discovery.shadowed.is_empty() {
-        text.push_str(&format!("; {} more do not count (list --all)", discovery.shadowed.len()));
+        let n = discovery.shadowed.len();
+        let verb = if n == 1 { "does" } else { "do" };
+        text.push_str(&format!("; {n} more {verb} not count (list --all)"));
     }
     text
 }
@@ -118,7 +116,7 @@ fn remarks(context: &Context, discovery: &Discovery) {
             _ => "--all".to_owned(),
         };
         let wait = if waiting.len() == 1 { "waits" } else { "wait" };
-        context.printer.remark(&format!(
+        context.printer.remark_styled(&format!(
             "{WAITING}{} server{} {wait} for your approval{WAITING:#}: switchboard trust {names}",
             waiting.len(),
             s(waiting.len())

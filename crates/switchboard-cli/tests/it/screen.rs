@@ -1,1 +1,85 @@
-//! x
+//! A real terminal, and what it shows.
+
+use std::io::{Read, Write};
+use std::num::NonZero;
+
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+use testkit::Sandbox;
+
+/// A program running in a terminal of so many columns.
+pub(crate) struct Screen {
+    parser: vt100::Parser,
+    reader: Box<dyn Read + Send>,
+    writer: Box<dyn Write + Send>,
+    child: Box<dyn portable_pty::Child + Send + Sync>,
+    /// Everything the program wrote.
+    pub(crate) raw: Vec<u8>,
+}
+
+impl Screen {
+    pub(crate) fn open(sandbox: &Sandbox, columns: u16, line: &[&str]) -> Self {
+        let size = PtySize { rows: 60, cols: columns, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_switchboard"));
+        command.env_clear();
+        command.env("HOME", sandbox.home());
+        command.env("PATH", "/usr/bin:/bin");
+        command.env("TERM", "xterm-256color");
+        command.cwd(sandbox.project());
+        command.args(line);
+        let child = pair.slave.spawn_command(command).unwrap();
+        let reader = pair.master.try_clone_reader().unwrap();
+        let writer = pair.master.take_writer().unwrap();
+        Self {
+            parser: vt100::Parser::new(NonZero::new(60).unwrap(), NonZero::new(columns).unwrap(), 500),
+            reader,
+            writer,
+            child,
+            raw: Vec::new(),
+        }
+    }
+
+    /// Reads until the screen shows the text.
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        self.wait_until(|contents| contents.contains(text));
+    }
+
+    /// Reads until the screen is as it should be.
+    pub(crate) fn wait_until(&mut self, is_right: impl Fn(&str) -> bool) {
+        while !is_right(&self.parser.screen().contents()) {
+            assert!(self.read(), "the program ended too early:\n{}", self.text());
+        }
+    }
+
+    pub(crate) fn send(&mut self, keys: &str) {
+        self.writer.write_all(keys.as_bytes()).unwrap();
+        self.writer.flush().unwrap();
+    }
+
+    /// Reads until the program ends; gives its exit code.
+    pub(crate) fn end(&mut self) -> u32 {
+        while self.read() {}
+        self.child.wait().unwrap().exit_code()
+    }
+
+    /// What is on the screen now.
+    pub(crate) fn text(&self) -> String {
+        let contents = self.parser.screen().contents();
+        let lines: Vec<_> = contents.lines().map(str::trim_end).collect();
+        lines.join("\n").trim_end().to_owned()
+    }
+
+    fn read(&mut self) -> bool {
+        let mut buffer = [0; 4096];
+        // A terminal whose program has gone gives an error instead of an end.
+        let Ok(count @ 1..) = self.reader.read(&mut buffer) else { return false };
+        self.raw.extend_from_slice(&buffer[..count]);
+        self.parser.process(&buffer[..count]);
+        // Prompts ask where the cursor is.
+        if buffer[..count].windows(4).any(|bytes| bytes == b"\x1b[6n") {
+            let (row, column) = self.parser.screen().cursor_position();
+            self.send(&format!("\x1b[{};{}R", row + 1, column + 1));
+        }
+        true
+    }
+}
