@@ -37,10 +37,13 @@ pub mod template;
 pub mod visible;
 
 // Rooms, in the order of the flow: a room knows those above it and none below.
-pub mod config;
-pub mod discover;
-pub mod resolve;
 pub mod sources;
+
+pub mod config;
+
+pub mod resolve;
+
+pub mod discover;
 
 pub use config::{Consent, Options, Server, ServerSpec, SetAside, Settings, State, Transport};
 pub use discover::{Discovery, discover};
@@ -48,3 +51,8 @@ pub use env::Env;
 pub use origin::{Origin, Scope};
 pub use problem::{Code, Explain, Problem, Severity};
 pub use provider::Provider;
+
+/// The library guide, so that its examples compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+pub struct LibraryGuide;
