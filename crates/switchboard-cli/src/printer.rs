@@ -5,6 +5,7 @@
 
 use std::io::{self, Write};
 
+use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use switchboard::visible::visible;
@@ -43,11 +44,15 @@ impl Printer {
     /// Lines of data.
     #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
     pub(crate) fn data(&self, lines: &[String]) -> io::Result<()> {
-        let mut out = anstream::AutoStream::auto(io::stdout().lock());
         let mut text = lines.join("\n");
         if !text.is_empty() {
             text.push('\n');
         }
+        // Stripped beforehand and written at once: a stream that strips writes line by line.
+        if anstream::AutoStream::choice(&io::stdout()) == anstream::ColorChoice::Never {
+            text = strip_str(&text).to_string();
+        }
+        let mut out = io::stdout().lock();
         forgive_closed_pipe(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
     }
 

@@ -144,14 +144,14 @@ impl From<&Problem> for ProblemRow {
 
 impl From<&Server> for ServerRow {
     fn from(server: &Server) -> Self {
-        Self::new(&server.name, server.state().as_str(), &server.origin, server.definition.as_ref().ok())
+        Self::new(&server.name, server.state().as_str(), &server.origin, server.definition.as_deref().ok())
     }
 }
 
 impl From<&SetAside> for ServerRow {
     fn from(aside: &SetAside) -> Self {
         let mut row =
-            Self::new(&aside.name, aside.because.state(), &aside.origin, aside.definition.as_ref().ok());
+            Self::new(&aside.name, aside.because.state(), &aside.origin, aside.definition.as_deref().ok());
         row.shadowed_by = aside.because.by().map(|origin| {
             let name = match &aside.because {
                 Because::Duplicate(name, _) => name.clone(),

@@ -108,7 +108,7 @@ pub struct Conduct {
     /// Where the credential comes from.
     pub auth: Option<Auth>,
     /// What a login needs to know.
-    pub oauth: Option<OAuth>,
+    pub oauth: Option<Box<OAuth>>,
     /// When a call needs a yes.
     pub approval: Approval,
     /// Word used in tool names instead of the server's name.

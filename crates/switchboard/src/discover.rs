@@ -70,7 +70,7 @@ fn key(problem: &Problem) -> impl Ord + '_ {
     (
         problem.severity(),
         origin.map(|origin| (origin.provider, origin.scope)),
-        origin.and_then(|origin| origin.path.clone()),
+        origin.and_then(|origin| origin.path.as_deref()),
         origin.and_then(|origin| origin.line),
         problem.code,
         problem.server.as_deref(),

@@ -17,12 +17,13 @@ const MOST_PROBLEMS: usize = 8;
 
 pub(super) fn run(context: &Context, all: bool) -> Result<Outcome, CommandError> {
     let discovery = context.discover();
-    let report = report(&discovery, all);
+    let servers = rows(&discovery, all);
     if context.printer.json {
-        context.printer.json(&report)?;
+        let problems = discovery.problems.iter().map(ProblemRow::from).collect();
+        context.printer.json(&List { servers, problems })?;
         return Ok(Outcome::Done);
     }
-    if report.servers.is_empty() {
+    if servers.is_empty() {
         context.printer.remark("No servers found.");
         if discovery.shadowed.iter().any(|aside| aside.because == Because::Overridden) {
             let n = discovery.shadowed.len();
@@ -30,7 +31,7 @@ pub(super) fn run(context: &Context, all: bool) -> Result<Outcome, CommandError>
         }
         context.printer.remark("Add one: switchboard add NAME -- COMMAND, or switchboard add NAME --url URL");
     } else {
-        context.printer.data(&lines(context, &report))?;
+        context.printer.data(&lines(context, &servers))?;
         context.printer.remark("");
         context.printer.remark(&summary(&discovery));
     }
@@ -38,19 +39,19 @@ pub(super) fn run(context: &Context, all: bool) -> Result<Outcome, CommandError>
     Ok(Outcome::Done)
 }
 
-fn report(discovery: &Discovery, all: bool) -> List {
+fn rows(discovery: &Discovery, all: bool) -> Vec<ServerRow> {
     let mut servers: Vec<ServerRow> = discovery.servers.iter().map(ServerRow::from).collect();
     if all {
         servers.extend(discovery.shadowed.iter().map(ServerRow::from));
         // Stable: the one that counts stays before those it shadows.
         servers.sort_by(|left, right| left.name.cmp(&right.name));
     }
-    List { servers, problems: discovery.problems.iter().map(ProblemRow::from).collect() }
+    servers
 }
 
-fn lines(context: &Context, report: &List) -> Vec<String> {
+fn lines(context: &Context, rows: &[ServerRow]) -> Vec<String> {
     let mut table = Table::new(&[("NAME", 12), ("STATE", 9), ("TYPE", 5), ("WHERE", 20)]);
-    for row in &report.servers {
+    for row in rows {
         let style = match row.state {
             "enabled" => GOOD,
             "untrusted" => WAITING,
@@ -66,7 +67,7 @@ fn lines(context: &Context, report: &List) -> Vec<String> {
     }
     let has_room = context.printer.width.is_none_or(|width| table.width() + ROOM <= width);
     if has_room {
-        let targets = report.servers.iter().map(|row| Cell::styled(row.target(), FAINT));
+        let targets = rows.iter().map(|row| Cell::styled(row.target(), FAINT));
         table.column("RUNS", ROOM, targets);
     }
     table.lines(context.printer.width)

@@ -9,7 +9,7 @@ use crate::world;
 fn many(count: usize) -> Sandbox {
     let sandbox = Sandbox::new();
     let entry = |n: usize| {
-        let rest = if n % 3 == 0 {
+        let rest = if n.is_multiple_of(3) {
             format!("\"url\": \"https://mcp.example.com/a/rather/long/path/to/an/endpoint/{n}\"")
         } else {
             format!(

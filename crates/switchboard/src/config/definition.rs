@@ -4,7 +4,6 @@
 //! a project also counts the directory it belongs to, because `./server` is another program in another place.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -57,11 +56,8 @@ pub fn hash(spec: &ServerSpec, origin: &Origin, project: &Project) -> String {
     }
     // A map sorted by key serialises to the same bytes every time.
     let canonical = serde_json::to_vec(&fields).unwrap_or_default();
-    Sha256::digest(&canonical).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or_default();
+    Sha256::digest(&canonical).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// The directory an entry belongs to: the nearest that holds its file, else the root of the repository.

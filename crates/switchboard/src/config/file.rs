@@ -308,7 +308,7 @@ impl ServerEntry {
                 declared::Auth::Bearer { token_env } => Auth::Bearer { token_env: token_env.clone() },
                 declared::Auth::None => Auth::None,
             }),
-            oauth: conduct.oauth.as_ref().map(oauth).transpose()?,
+            oauth: conduct.oauth.as_deref().map(oauth).transpose()?,
             approval: (conduct.approval != declared::Approval::Auto).then(|| conduct.approval.into()),
             prefix: conduct.prefix.clone(),
             tools: (!tools.is_empty()).then(|| Tools {

@@ -53,7 +53,7 @@ pub struct Server {
     /// Where its definition stands.
     pub origin: Origin,
     /// What it is, or why it is nothing.
-    pub definition: Result<ServerSpec, String>,
+    pub definition: Result<Box<ServerSpec>, String>,
     /// Whether it is switched on.
     pub switch: Switch,
     /// Whether it may run.
@@ -110,7 +110,7 @@ pub struct SetAside {
     /// Where it stands.
     pub origin: Origin,
     /// What it declares, or why that is nothing.
-    pub definition: Result<ServerSpec, String>,
+    pub definition: Result<Box<ServerSpec>, String>,
     /// Why it does not count.
     pub because: Because,
 }
@@ -170,34 +170,41 @@ pub(crate) fn plan(found: Found, inputs: &Inputs<'_>) -> Plan {
     declarations.sort_by_key(|declaration| (declaration.origin.provider, declaration.rank));
     let mut plan = Plan::default();
     let rules = Rules::of(overridden, replacing, inputs);
-    let mut by_name: HashMap<String, usize> = HashMap::with_capacity(declarations.len());
-    for declaration in declarations {
+    let winners = winners(&declarations, &rules);
+    for (index, declaration) in declarations.into_iter().enumerate() {
         let Declaration { name, origin, content, .. } = declaration;
         let switch = switched(&name, &origin, content.as_deref().ok(), &switches);
         let definition = checked(&name, content);
-        if let Some(because) = rules.against(&origin) {
-            plan.set_aside.push(SetAside { name, origin, definition, because });
-            continue;
-        }
-        match by_name.entry(name.clone()) {
-            Slot::Occupied(winner) => {
-                let because = Because::Shadowed(plan.servers[*winner.get()].origin.clone());
-                plan.set_aside.push(SetAside { name, origin, definition, because });
-            }
-            Slot::Vacant(slot) => {
-                slot.insert(plan.servers.len());
-                plan.servers.push(Server { name, origin, definition, switch, consent: Consent::Missing });
+        match &winners[index] {
+            None => plan.servers.push(Server { name, origin, definition, switch, consent: Consent::Missing }),
+            Some(because) => {
+                plan.set_aside.push(SetAside { name, origin, definition, because: because.clone() });
             }
         }
     }
     plan.filter(inputs.options);
     plan.drop_duplicates();
     plan.ask_consent(inputs);
-    plan.servers.sort_by(|left, right| left.name.cmp(&right.name));
+    plan.servers.sort_unstable_by(|left, right| left.name.cmp(&right.name));
     // Stable: inside a name the order of precedence stays.
     plan.set_aside.sort_by(|left, right| left.name.cmp(&right.name));
     plan.report();
     plan
+}
+
+/// For each declaration why it does not count; nothing for the first of its name that may count.
+fn winners(declarations: &[Declaration], rules: &Rules<'_>) -> Vec<Option<Because>> {
+    let mut by_name: HashMap<&str, &Origin> = HashMap::with_capacity(declarations.len());
+    let because = declarations.iter().map(|Declaration { name, origin, .. }| {
+        rules.against(origin).or_else(|| match by_name.entry(name) {
+            Slot::Occupied(winner) => Some(Because::Shadowed((*winner.get()).clone())),
+            Slot::Vacant(slot) => {
+                slot.insert(origin);
+                None
+            }
+        })
+    });
+    because.collect()
 }
 
 /// What keeps whole groups of declarations out.
@@ -249,6 +256,9 @@ fn switched(
     switches: &BTreeMap<(Provider, Scope), Switches>,
 ) -> Switch {
     let own = declared.map_or(Switch::On, |declared| declared.conduct.enabled);
+    if switches.is_empty() {
+        return own;
+    }
     // omp and its forks honour their lists in the user's file only.
     let scopes: &[Scope] = match origin.provider {
         Provider::Native | Provider::Settings => &[],
@@ -291,9 +301,9 @@ fn matches_glob(pattern: &str, name: &str) -> bool {
     name.ends_with(end)
 }
 
-fn checked(name: &str, content: Result<Box<Declared>, String>) -> Result<ServerSpec, String> {
+fn checked(name: &str, content: Result<Box<Declared>, String>) -> Result<Box<ServerSpec>, String> {
     match content {
-        Ok(declared) => validate::server(name, *declared).map_err(|reasons| reasons.join("; ")),
+        Ok(declared) => validate::server(name, *declared).map(Box::new).map_err(|reasons| reasons.join("; ")),
         Err(reason) => Err(format!("Server \"{}\": {reason}", excerpt(name, 100))),
     }
 }
@@ -356,6 +366,7 @@ impl Plan {
             server.consent = match trust::by_origin(&server.origin, &server.name) {
                 Some(consent) => consent,
                 None if inputs.options.trust_all => Consent::ThisRun,
+                None if inputs.approvals.is_empty() => Consent::Missing,
                 None => match server.definition_hash(inputs.project) {
                     Some(hash) if inputs.approvals.contains(&hash) => Consent::Approved,
                     Some(_) | None => Consent::Missing,

@@ -92,33 +92,41 @@ pub(super) struct Connection<'a> {
     transport: &'static str,
     target: &'a Template,
     args: &'a [Template],
-    pairs: Vec<(&'a str, &'a Template)>,
+    /// The only variable or header; most servers have no more.
+    pair: Option<Pair<'a>>,
+    /// All of them, sorted, if there are several.
+    pairs: Vec<Pair<'a>>,
     places: [Option<&'a Template>; 2],
 }
 
+type Pair<'a> = (&'a str, &'a Template);
+
 impl<'a> Connection<'a> {
     pub(super) fn of(spec: &'a ServerSpec) -> Self {
-        let sorted = |pairs: &'a [(String, Template)]| {
-            let mut pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value)).collect();
-            pairs.sort_by_key(|pair| pair.0);
-            pairs
-        };
         let transport = spec.transport.as_str();
         match &spec.transport {
-            Transport::Stdio(stdio) => Self {
-                transport,
-                target: &stdio.command,
-                args: &stdio.args,
-                pairs: sorted(&stdio.env),
-                places: [stdio.cwd.as_ref(), stdio.env_file.as_ref()],
-            },
-            Transport::Remote(endpoint) => Self {
-                transport,
-                target: &endpoint.url,
-                args: &[],
-                pairs: sorted(&endpoint.headers),
-                places: [None, None],
-            },
+            Transport::Stdio(stdio) => {
+                let (pair, pairs) = Self::pairs(&stdio.env);
+                let places = [stdio.cwd.as_ref(), stdio.env_file.as_ref()];
+                Self { transport, target: &stdio.command, args: &stdio.args, pair, pairs, places }
+            }
+            Transport::Remote(endpoint) => {
+                let (pair, pairs) = Self::pairs(&endpoint.headers);
+                Self { transport, target: &endpoint.url, args: &[], pair, pairs, places: [None, None] }
+            }
+        }
+    }
+
+    fn pairs(list: &'a [(String, Template)]) -> (Option<Pair<'a>>, Vec<Pair<'a>>) {
+        let borrow = |(name, value): &'a (String, Template)| (name.as_str(), value);
+        match list {
+            [] => (None, Vec::new()),
+            [only] => (Some(borrow(only)), Vec::new()),
+            several => {
+                let mut pairs: Vec<_> = several.iter().map(borrow).collect();
+                pairs.sort_by_key(|pair| pair.0);
+                (None, pairs)
+            }
         }
     }
 }

@@ -113,6 +113,11 @@ impl Approvals {
         }
     }
 
+    /// Whether nothing was ever approved.
+    pub fn is_empty(&self) -> bool {
+        self.approved.is_empty()
+    }
+
     /// Whether this definition was approved.
     pub fn contains(&self, hash: &str) -> bool {
         self.approved.contains_key(hash)

@@ -24,15 +24,14 @@ pub fn name(name: &str) -> Result<(), &'static str> {
 
 /// Checks a declaration; every reason that applies is given.
 pub fn server(name: &str, declared: Declared) -> Result<ServerSpec, Vec<String>> {
-    let label = format!("Server \"{}\"", excerpt(name, 100));
-    let mut reasons = Vec::new();
+    let mut reasons = Reasons { name, list: Vec::new() };
     if name.is_empty() {
-        reasons.push("Server name cannot be empty".to_owned());
+        reasons.list.push("Server name cannot be empty".to_owned());
     }
     let is_set = |field: &Option<Template>| field.as_ref().is_some_and(is_not_blank);
     if is_set(&declared.command) && is_set(&declared.url) {
-        reasons.push(format!(
-            "{label}: both \"command\" and \"url\" are set - server should be either stdio (command) OR http/sse (url), not both"
+        reasons.add(format_args!(
+            "both \"command\" and \"url\" are set - server should be either stdio (command) OR http/sse (url), not both"
         ));
     }
     let Declared {
@@ -51,8 +50,8 @@ pub fn server(name: &str, declared: Declared) -> Result<ServerSpec, Vec<String>>
     let kind = match transport {
         Some(TransportName::Remote(kind)) => Some(kind),
         Some(TransportName::Unknown(word)) => {
-            reasons.push(format!("{label}: unknown server type \"{}\"", excerpt(&word, 60)));
-            return Err(reasons);
+            reasons.add(format_args!("unknown server type \"{}\"", excerpt(&word, 60)));
+            return Err(reasons.list);
         }
         None if !is_set(&command) && url.is_some() => Some(bare_url),
         Some(TransportName::Stdio) | None => None,
@@ -60,25 +59,37 @@ pub fn server(name: &str, declared: Declared) -> Result<ServerSpec, Vec<String>>
     let transport = match (kind, command.filter(is_not_blank), url.filter(is_not_blank)) {
         (None, Some(command), _) => {
             let words = std::iter::once(&command).chain(&args).chain(&cwd).chain(&env_file);
-            check_stdio(&label, words, &env, &mut reasons);
+            check_stdio(words, &env, &mut reasons);
             Transport::Stdio(Stdio { command, args, env, env_file, cwd, inherit_env })
         }
         (None, None, _) => {
-            reasons.push(format!("{label}: stdio server requires \"command\" field"));
-            return Err(reasons);
+            reasons.add(format_args!("stdio server requires \"command\" field"));
+            return Err(reasons.list);
         }
         (Some(kind), _, Some(url)) => {
-            check_url(&label, &url, &mut reasons);
-            check_headers(&label, &headers, &mut reasons);
+            check_url(&url, &mut reasons);
+            check_headers(&headers, &mut reasons);
             Transport::Remote(Endpoint { kind, url, headers })
         }
         (Some(kind), _, None) => {
             let word = if kind == Remote::Sse { "sse" } else { "http" };
-            reasons.push(format!("{label}: {word} server requires \"url\" field"));
-            return Err(reasons);
+            reasons.add(format_args!("{word} server requires \"url\" field"));
+            return Err(reasons.list);
         }
     };
-    if reasons.is_empty() { Ok(ServerSpec { transport, conduct }) } else { Err(reasons) }
+    if reasons.list.is_empty() { Ok(ServerSpec { transport, conduct }) } else { Err(reasons.list) }
+}
+
+/// What is wrong with a server; its name is put before each reason.
+struct Reasons<'n> {
+    name: &'n str,
+    list: Vec<String>,
+}
+
+impl Reasons<'_> {
+    fn add(&mut self, reason: std::fmt::Arguments<'_>) {
+        self.list.push(format!("Server \"{}\": {reason}", excerpt(self.name, 100)));
+    }
 }
 
 fn is_not_blank(text: &Template) -> bool {
@@ -86,34 +97,33 @@ fn is_not_blank(text: &Template) -> bool {
 }
 
 fn check_stdio<'t>(
-    label: &str,
     mut words: impl Iterator<Item = &'t Template>,
     env: &[(String, Template)],
-    reasons: &mut Vec<String>,
+    reasons: &mut Reasons<'_>,
 ) {
     if words.next().is_some_and(|command| command.raw().contains(['\0', '\n', '\r'])) {
-        reasons.push(format!("{label}: \"command\" has a line break or NUL in it"));
+        reasons.add(format_args!("\"command\" has a line break or NUL in it"));
     }
     if words.any(|word| word.raw().contains('\0')) {
-        reasons.push(format!("{label}: an argument or directory has a NUL in it"));
+        reasons.add(format_args!("an argument or directory has a NUL in it"));
     }
     for (name, value) in env {
         if name.is_empty() || name.contains(['=', '\0']) {
-            reasons.push(format!("{label}: \"{}\" cannot be the name of a variable", excerpt(name, 60)));
+            reasons.add(format_args!("\"{}\" cannot be the name of a variable", excerpt(name, 60)));
         }
         if value.raw().contains('\0') {
-            reasons.push(format!("{label}: the value of \"env.{}\" has a NUL in it", excerpt(name, 60)));
+            reasons.add(format_args!("the value of \"env.{}\" has a NUL in it", excerpt(name, 60)));
         }
     }
 }
 
 /// Structure only, and only as far as there is no placeholder in the way.
-fn check_url(label: &str, url: &Template, reasons: &mut Vec<String>) {
+fn check_url(url: &Template, reasons: &mut Reasons<'_>) {
     let raw = url.raw();
     if !url.is_plain() {
         return;
     }
-    let mut refuse = |what: &str| reasons.push(format!("{label}: \"url\" {what}"));
+    let mut refuse = |what: &str| reasons.add(format_args!("\"url\" {what}"));
     let rest = match raw.split_once("://") {
         Some((scheme, rest))
             if scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https") =>
@@ -143,20 +153,18 @@ fn check_url(label: &str, url: &Template, reasons: &mut Vec<String>) {
     }
 }
 
-fn check_headers(label: &str, headers: &[(String, Template)], reasons: &mut Vec<String>) {
+fn check_headers(headers: &[(String, Template)], reasons: &mut Reasons<'_>) {
     for (name, value) in headers {
         let shown = excerpt(name, 60);
         let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         if name.is_empty() || !name.chars().all(is_token) {
-            reasons.push(format!("{label}: \"{shown}\" cannot be the name of a header"));
+            reasons.add(format_args!("\"{shown}\" cannot be the name of a header"));
         } else if is_reserved(name) {
-            reasons.push(format!(
-                "{label}: the header \"{shown}\" is set by the protocol and cannot be configured"
-            ));
+            reasons
+                .add(format_args!("the header \"{shown}\" is set by the protocol and cannot be configured"));
         }
         if value.raw().contains(['\r', '\n', '\0']) {
-            reasons
-                .push(format!("{label}: the value of the header \"{shown}\" has a line break or NUL in it"));
+            reasons.add(format_args!("the value of the header \"{shown}\" has a line break or NUL in it"));
         }
     }
 }

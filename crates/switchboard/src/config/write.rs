@@ -200,7 +200,7 @@ fn follow(path: &Path) -> Result<PathBuf, WriteError> {
     // As many links as systems themselves follow.
     for _ in 0..40 {
         if let Ok(target) = fs::read_link(&path) {
-            path = path.parent().unwrap_or(Path::new("")).join(target)
+            path = path.parent().unwrap_or(Path::new("")).join(target);
         } else {
             // Without `..` in it, so that messages name the file as people know it.
             let parent = path.parent().and_then(|parent| parent.canonicalize().ok());

@@ -14,7 +14,7 @@ mod container;
 pub(crate) mod dialect;
 mod entry;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -171,66 +171,67 @@ impl Found {
         origin: &Origin,
         container: &places::Container,
     ) -> bool {
-        let mut beside = container::not_honoured(root, origin.provider);
-        let switches = container::switches(root, origin.provider, container, &mut beside);
-        if (origin.provider, origin.scope) == (Provider::Native, Scope::Project) && !switches.is_empty() {
-            let message = "`disabledServers` and `enabledServers` count only in your own user file";
-            let line = root
-                .get("disabledServers")
-                .or_else(|| root.get("enabledServers"))
-                .map_or(1, |node| node.line);
-            let problem = Problem::new(Code::SettingNotAllowed, message);
-            self.problems.push(problem.hint("switchboard disable NAME").origin(origin.at(line)));
-        }
-        if !switches.is_empty() {
-            self.switches.entry((origin.provider, origin.scope)).or_default().add(switches);
-        }
+        self.switches(root, origin, container);
         let contents = container::contents(root, container);
         let whole_map = matches!(origin.provider, Provider::Settings | Provider::CoCli);
         if let (true, Scope::Project, Some(line)) = (whole_map, origin.scope, contents.map_line) {
             self.replacing.push(origin.at(line));
         }
-        let has_place = contents.map_line.is_some() || !contents.entries.is_empty();
-        let problems = contents.problems.into_iter().chain(beside);
+        let problems = contents.problems.into_iter();
         self.problems.extend(problems.map(|(line, problem)| problem.origin(origin.at(line))));
+        self.entries(&contents.entries, rank, origin);
+        contents.map_line.is_some() || !contents.entries.is_empty()
+    }
+
+    /// Takes in what stands beside the servers.
+    fn switches(&mut self, root: &Node<'_>, origin: &Origin, container: &places::Container) {
+        let mut beside = container::not_honoured(root, origin.provider);
+        let switches = container::switches(root, origin.provider, container, &mut beside);
+        self.problems.extend(beside.into_iter().map(|(line, problem)| problem.origin(origin.at(line))));
+        if switches.is_empty() {
+            return;
+        }
+        if (origin.provider, origin.scope) == (Provider::Native, Scope::Project) {
+            let message = "`disabledServers` and `enabledServers` count only in your own user file";
+            let list = root.get("disabledServers").or_else(|| root.get("enabledServers"));
+            let problem = Problem::new(Code::SettingNotAllowed, message).hint("switchboard disable NAME");
+            self.problems.push(problem.origin(origin.at(list.map_or(1, |node| node.line))));
+        }
+        self.switches.entry((origin.provider, origin.scope)).or_default().add(switches);
+    }
+
+    fn entries(&mut self, entries: &[container::Entry<'_, '_>], rank: u32, origin: &Origin) {
         let dialect = dialect::of(origin.provider);
-        let total = u32::try_from(contents.entries.len()).unwrap_or(u32::MAX);
-        let mut lines: BTreeMap<String, u32> = BTreeMap::new();
-        for (entry, index) in contents.entries.into_iter().zip(0..) {
-            let name = entry.name.into_owned();
+        let total = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        let mut lines: HashMap<&str, u32> = HashMap::with_capacity(entries.len());
+        self.declarations.reserve(entries.len());
+        for (entry, index) in entries.iter().zip(0..) {
+            let name = entry.name.as_ref();
             let origin = origin.at(entry.line);
             // Of two entries with one name the later counts, so it gets the lower rank.
-            let order = match lines.insert(name.clone(), entry.line) {
+            let order = match lines.insert(name, entry.line) {
                 Some(first) => {
-                    let message = format!(
-                        "the server `{}` stands twice in this file, on lines {first} and {}; the last one counts",
-                        excerpt(&name, 60),
-                        entry.line
-                    );
-                    let problem =
-                        Problem::new(Code::DuplicateKey, message).hint("rename or remove one of them");
-                    self.problems.push(problem.server(&name).origin(origin.clone()));
+                    self.problems.push(stands_twice(name, first, entry.line).origin(origin.clone()));
                     total - index
                 }
                 None => total + index,
             };
-            match entry::read(entry.node, &name, &origin, &dialect, &mut self.problems) {
+            match entry::read(entry.node, name, &origin, &dialect, &mut self.problems) {
                 entry::Outcome::Server(content) => {
                     let rank = Rank { file: rank, entry: order };
-                    self.declarations.push(Declaration { name, origin, rank, content });
+                    self.declarations.push(Declaration { name: name.to_owned(), origin, rank, content });
                 }
                 entry::Outcome::Skipped(problem, switch) => {
                     self.problems.push(problem);
                     let switches = self.switches.entry((origin.provider, origin.scope)).or_default();
                     match switch {
-                        Some(true) => switches.on.push(name),
-                        Some(false) => switches.off.push(name),
+                        Some(true) => switches.on.push(name.to_owned()),
+                        Some(false) => switches.off.push(name.to_owned()),
                         None => {}
                     }
                 }
             }
         }
-        has_place
     }
 
     /// The servers of a variable; they carry the lowest rank of all, so they count first.
@@ -259,4 +260,12 @@ impl Found {
             }
         }
     }
+}
+
+fn stands_twice(name: &str, first: u32, second: u32) -> Problem {
+    let shown = excerpt(name, 60);
+    let message = format!(
+        "the server `{shown}` stands twice in this file, on lines {first} and {second}; the last one counts"
+    );
+    Problem::new(Code::DuplicateKey, message).hint("rename or remove one of them").server(name)
 }

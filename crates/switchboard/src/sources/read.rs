@@ -37,10 +37,17 @@ pub fn text(path: &Path) -> Result<Option<String>, Problem> {
 }
 
 fn bytes(path: &Path) -> Result<Option<Vec<u8>>, Problem> {
-    // Looked at before it is opened: opening a pipe would wait for a writer.
-    let metadata = match path.metadata() {
+    // Looked at before it is opened: opening a pipe would wait for a writer. Most files are not there, and then
+    // one look is enough.
+    let metadata = match path.symlink_metadata() {
+        Ok(link) if link.is_symlink() => path.metadata().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                Problem::new(Code::FileUnreadable, "the link points to a file that does not exist")
+            }
+            _ => unreadable(&error),
+        })?,
         Ok(metadata) => metadata,
-        Err(error) if is_absent(&error) => return dangling(path),
+        Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(unreadable(&error)),
     };
     if !metadata.is_file() {
@@ -62,16 +69,6 @@ fn bytes(path: &Path) -> Result<Option<Vec<u8>>, Problem> {
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
     check_size(bytes.len() as u64)?;
     Ok(Some(bytes))
-}
-
-/// No file at all is fine; a link to nowhere is worth a word.
-fn dangling(path: &Path) -> Result<Option<Vec<u8>>, Problem> {
-    match path.symlink_metadata() {
-        Ok(metadata) if metadata.is_symlink() => {
-            Err(Problem::new(Code::FileUnreadable, "the link points to a file that does not exist"))
-        }
-        Ok(_) | Err(_) => Ok(None),
-    }
 }
 
 fn check_size(bytes: u64) -> Result<(), Problem> {

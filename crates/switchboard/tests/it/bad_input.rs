@@ -140,7 +140,7 @@ fn unescape(content: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = content;
     while let Some(start) = rest.find('\\') {
-        bytes.extend_from_slice(rest[..start].as_bytes());
+        bytes.extend_from_slice(&rest.as_bytes()[..start]);
         rest = &rest[start..];
         if let Some(hex) = rest.strip_prefix("\\x{") {
             let (hex, after) = hex.split_once('}').unwrap();

@@ -44,9 +44,9 @@ fn every_change_of_what_would_run_asks_again() {
         (REMOTE, "\"v\"", "\"w\""),
     ];
     for (entry, from, to) in changes {
-        let changed = entry.replacen(from, to, 1);
-        assert_ne!(changed, entry);
-        assert!(!is_trusted(&sandbox, &changed), "{from} to {to} does not ask again");
+        let edited = entry.replacen(from, to, 1);
+        assert_ne!(edited, entry);
+        assert!(!is_trusted(&sandbox, &edited), "{from} to {to} does not ask again");
     }
 }
 

@@ -40,7 +40,7 @@ fn each_is_named_and_none_is_opened() {
         ("a link to nowhere", said(|path| symlink("/nowhere/at/all", path).unwrap())),
         ("a giant", said(|path| File::create(path).unwrap().set_len(50 * 1024 * 1024).unwrap())),
     ];
-    let text: String = cases.iter().map(|(what, said)| format!("{what}\n{said}")).collect();
+    let text = cases.map(|(what, said)| format!("{what}\n{said}")).concat();
     insta::assert_snapshot!(text);
 }
 

@@ -86,7 +86,7 @@ impl Reader<'_> {
                 true
             }
         };
-        if oauth != OAuth::default() {
+        if *oauth != OAuth::default() {
             self.declared.conduct.oauth = Some(oauth);
         }
         if !understood {
