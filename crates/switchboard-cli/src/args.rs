@@ -114,12 +114,23 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         shell: ShellArg,
     },
+    /// Be a built-in server on standard input and output
+    #[command(hide = true)]
+    Builtin {
+        #[arg(value_enum)]
+        server: BuiltinArg,
+    },
     /// Print the JSON Schema of our own files
     Schema {
         /// Which of our files
         #[arg(value_enum, default_value = "mcp")]
         file: SchemaArg,
     },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BuiltinArg {
+    Thinking,
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ mod printer;
 mod report;
 mod table;
 mod terminal;
+mod thinking;
 
 use std::process::ExitCode;
 

@@ -1,6 +1,7 @@
 //! One verb a file. Here: what they share, and which is run.
 
 mod add;
+mod builtin;
 mod completions;
 mod doctor;
 mod import;
@@ -21,7 +22,7 @@ use switchboard::config::write::Privacy;
 use switchboard::sources::places;
 use switchboard::{Discovery, Env, Options, Scope, discover};
 
-use crate::args::{Cli, Command, ScopeArg};
+use crate::args::{BuiltinArg, Cli, Command, ScopeArg};
 use crate::error::{CommandError, Kind};
 use crate::printer::{Printer, Volume};
 
@@ -103,6 +104,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError
         Command::Doctor => doctor::run(context),
         Command::Completions { shell } => completions::run(context, shell),
         Command::Schema { file } => schema::run(context, file),
+        Command::Builtin { server: BuiltinArg::Thinking } => builtin::run(),
     }
 }
 
