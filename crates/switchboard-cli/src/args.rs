@@ -142,9 +142,9 @@ Examples:
 pub(crate) struct Add {
     /// Letters, numbers, dash, underscore and dot
     pub(crate) name: Option<String>,
-    /// Whose file: yours everywhere, or this project's
-    #[arg(long, value_enum, default_value = "project")]
-    pub(crate) scope: ScopeArg,
+    /// Whose file: yours everywhere, or this project's, which is the default
+    #[arg(long, value_enum)]
+    pub(crate) scope: Option<ScopeArg>,
     /// Address of a remote server
     #[arg(long)]
     pub(crate) url: Option<String>,

@@ -83,13 +83,16 @@ impl Printer {
 
     /// Problems in the one form they have everywhere. At most `most`; the rest is counted.
     pub(crate) fn problems(&self, problems: &[&Problem], env: &Env, most: usize) {
-        if self.volume == Volume::Quiet || self.json {
+        if self.json {
             return;
         }
+        let is_quiet = self.volume == Volume::Quiet;
         for problem in problems.iter().take(most) {
-            say(&problem_lines(problem, env));
+            if !is_quiet || problem.severity() == Severity::Error {
+                say(&problem_lines(problem, env));
+            }
         }
-        if problems.len() > most {
+        if problems.len() > most && !is_quiet {
             let more = problems.len() - most;
             say(&[format!("{FAINT}and {more} more: switchboard doctor{FAINT:#}")]);
         }

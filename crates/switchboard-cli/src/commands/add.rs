@@ -7,6 +7,7 @@ use switchboard::config::file::ServerEntry;
 use switchboard::config::write::{self, Privacy};
 use switchboard::config::{Approvals, Approved, ServerSpec, definition, schema, validate};
 use switchboard::declared::{Declared, Limit, Remote, TransportName};
+use switchboard::sources::read;
 use switchboard::template::{Syntax, Template};
 use switchboard::{Scope, resolve};
 
@@ -31,29 +32,42 @@ pub(super) fn run(context: &Context, add: Add) -> Result<Outcome, CommandError> 
         CommandError::usage("invalid-server", what)
     })?;
     let discovery = context.discover();
-    let (path, file) = own_file(context, &discovery, add.scope);
+    let target = add.scope.unwrap_or(ScopeArg::Project);
+    let (path, file) = own_file(context, &discovery, target);
     let if_exists = if add.replace { IfExists::Replace } else { IfExists::Refuse };
-    let replaced =
-        discovery.server(&name).is_some_and(|server| server.origin.path.as_deref() == Some(path.as_path()));
+    let replaced = read::text(&path).is_ok_and(|text| file.has(text.as_deref(), &name));
     file.add(&name, &entry, if_exists)?;
-    write_schema(&path, add.scope);
-    approve(context, &[&name], add.scope, &path)?;
-    let warnings: Vec<String> =
-        secret_warning(&spec, add.scope).into_iter().chain(shadow_warning(context, &name, &path)).collect();
+    write_schema(&path, target);
+    approve(context, &[&name], target, &path)?;
+    let warnings: Vec<Warning> =
+        secret_warning(&spec, target).into_iter().chain(shadow_warning(context, &name, &path)).collect();
     if context.printer.json {
-        let scope = scope(add.scope).as_str();
-        context
-            .printer
-            .json(&serde_json::json!({"name": name, "scope": scope, "path": path, "warnings": warnings}))?;
+        let messages: Vec<_> = warnings.iter().map(|warning| &warning.message).collect();
+        let scope = scope(target).as_str();
+        let report = serde_json::json!({"name": name, "scope": scope, "path": path, "warnings": messages});
+        context.printer.json(&report)?;
     }
     let shown = context.env.display(&path);
     let done =
         if replaced { format!("Replaced `{name}` in {shown}") } else { format!("Added `{name}` to {shown}") };
     context.printer.remark(&done);
     for warning in warnings {
-        context.printer.remark(&format!("warning: {warning}"));
+        warning.say(context);
     }
     Ok(Outcome::Done)
+}
+
+/// Something to know about what was just written.
+pub(super) struct Warning {
+    message: String,
+    hint: String,
+}
+
+impl Warning {
+    pub(super) fn say(&self, context: &Context) {
+        context.printer.remark(&format!("warning: {}", self.message));
+        context.printer.remark(&format!("  hint: {}", self.hint));
+    }
 }
 
 pub(super) const fn scope(scope: ScopeArg) -> Scope {
@@ -153,17 +167,21 @@ pub(super) fn write_schema(path: &Path, scope: ScopeArg) {
 }
 
 /// A secret in a file that others get to see.
-pub(super) fn secret_warning(spec: &ServerSpec, scope: ScopeArg) -> Option<String> {
+pub(super) fn secret_warning(spec: &ServerSpec, scope: ScopeArg) -> Option<Warning> {
     let field = resolve::clear_secret(spec).filter(|_| scope == ScopeArg::Project)?;
-    Some(format!(
-        "`{field}` now stands in clear text in a file that is shared with the project; use --scope user, or a placeholder such as '${{TOKEN}}'"
-    ))
+    Some(Warning {
+        message: format!("`{field}` now stands in clear text in a file that is shared with the project"),
+        hint: "use --scope user, or a placeholder such as '${TOKEN}'".to_owned(),
+    })
 }
 
 /// The new definition may not be the one that counts.
-fn shadow_warning(context: &Context, name: &str, path: &Path) -> Option<String> {
+fn shadow_warning(context: &Context, name: &str, path: &Path) -> Option<Warning> {
     match context.discover().server(name) {
         Some(server) if server.origin.path.as_deref() == Some(path) => None,
-        _ => Some(format!("another definition of `{name}` counts; see `switchboard why {name}`")),
+        _ => Some(Warning {
+            message: format!("another definition of `{name}` counts"),
+            hint: format!("switchboard why {name}"),
+        }),
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn run(context: &Context, import: &Import) -> Result<Outcome, Command
     for warning in
         accepted.iter().filter_map(|(candidate, _)| add::secret_warning(candidate.spec, import.scope))
     {
-        context.printer.remark(&format!("warning: {warning}"));
+        warning.say(context);
     }
     report.print(context)
 }

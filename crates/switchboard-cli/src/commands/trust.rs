@@ -195,21 +195,24 @@ pub(super) fn untrust(context: &Context, names: &[String], all: bool) -> Result<
     if all {
         taken = Approvals::remove_all(&context.env)?;
     }
+    let mut refused = None;
     for name in names {
-        // By name, so that approvals of earlier definitions go too.
-        let removed = Approvals::remove(&context.env, name)?;
+        let server = discovery.server(name);
+        let hash = server.and_then(|server| server.definition_hash(&discovery.project));
+        // By name too, so that approvals of earlier definitions go with it.
+        let removed = Approvals::remove(&context.env, name, hash.as_deref())?;
         taken += removed;
-        match discovery.server(name) {
+        let error = match server {
             Some(server) if server.consent.is_given() && server.consent != Consent::Approved => {
-                let reason = server.consent.reason();
-                let message = format!("`{name}` is trusted because {reason}");
-                return Err(CommandError::usage("always-trusted", visible(&message))
+                let message = format!("`{name}` is trusted because {}", server.consent.reason());
+                CommandError::usage("always-trusted", message)
                     .server(name)
-                    .hint(format!("switch it off instead: switchboard disable {name}")));
+                    .hint(format!("switch it off instead: switchboard disable {name}"))
             }
-            None if removed == 0 => return Err(unknown_server(&discovery, name)),
-            Some(_) | None => {}
-        }
+            None if removed == 0 => unknown_server(&discovery, name),
+            Some(_) | None => continue,
+        };
+        refused.get_or_insert(error);
     }
     if context.printer.json {
         context.printer.json(&serde_json::json!({ "removed": taken }))?;
@@ -218,5 +221,8 @@ pub(super) fn untrust(context: &Context, names: &[String], all: bool) -> Result<
         0 => context.printer.remark("There was no approval to take back."),
         n => context.printer.remark(&format!("Took back {n} approval{}.", s(n))),
     }
-    Ok(Outcome::Done)
+    match refused {
+        Some(error) => Err(error),
+        None => Ok(Outcome::Done),
+    }
 }

@@ -43,7 +43,8 @@ pub(super) fn run(context: &Context, name: &str) -> Result<Outcome, CommandError
     if context.printer.json {
         context.printer.json(&report)?;
     } else {
-        context.printer.data(&lines(context, &report, server, &problems))?;
+        let reasons: Vec<_> = aside.iter().map(|aside| aside.problem().message).collect();
+        context.printer.data(&lines(context, &report, server, &problems, &reasons))?;
     }
     Ok(Outcome::Done)
 }
@@ -57,7 +58,13 @@ fn consent(server: Option<&Server>, discovery: &Discovery) -> ConsentRow {
     }
 }
 
-fn lines(context: &Context, report: &Why, server: Option<&Server>, problems: &[Problem]) -> Vec<String> {
+fn lines(
+    context: &Context,
+    report: &Why,
+    server: Option<&Server>,
+    problems: &[Problem],
+    reasons: &[String],
+) -> Vec<String> {
     let mut lines = Vec::new();
     let name = switchboard::visible::visible(&report.name);
     match (&report.winner, server) {
@@ -101,14 +108,9 @@ fn lines(context: &Context, report: &Why, server: Option<&Server>, problems: &[P
     if !report.shadowed.is_empty() {
         lines.push(String::new());
         lines.push(format!("  {STRONG}Does not count{STRONG:#}"));
-        let reasons = problems
-            .iter()
-            .filter(|problem| ["shadowed", "filtered", "duplicate-server"].contains(&problem.code.as_str()));
-        for (row, reason) in report.shadowed.iter().zip(reasons.map(Some).chain(std::iter::repeat(None))) {
+        for (row, reason) in report.shadowed.iter().zip(reasons) {
             lines.push(format!("  {}: {}", row.state, place(context, &row.origin)));
-            lines.extend(
-                reason.map(|reason| format!("    {}", switchboard::visible::visible(&reason.message))),
-            );
+            lines.push(format!("    {}", switchboard::visible::visible(reason)));
             lines.push(format!("    {FAINT}{}{FAINT:#}", row.target()));
         }
     }

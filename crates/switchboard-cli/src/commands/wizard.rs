@@ -28,18 +28,22 @@ pub(super) fn ask(mut add: Add) -> Result<Add, CommandError> {
         COMMAND => {
             let line = Text::new("Command line:").with_validator(not_blank).prompt()?;
             add.command = words(&line)?;
-            add.env = several("Variable NAME=VALUE (empty to go on):", '=')?;
+            let more = several("Variable NAME=VALUE (empty to go on):", '=')?;
+            add.env.extend(more);
         }
         kind => {
             add.transport = Some(if kind == SSE { TransportArg::Sse } else { TransportArg::Http });
             add.url = Some(Text::new("Address:").with_validator(not_blank).prompt()?);
-            add.headers = several("Header NAME: VALUE (empty to go on):", ':')?;
+            let more = several("Header NAME: VALUE (empty to go on):", ':')?;
+            add.headers.extend(more);
         }
     }
-    add.scope = match Select::new("For whom?", vec![PROJECT, USER]).prompt()? {
-        USER => ScopeArg::User,
-        _ => ScopeArg::Project,
-    };
+    if add.scope.is_none() {
+        add.scope = Some(match Select::new("For whom?", vec![PROJECT, USER]).prompt()? {
+            USER => ScopeArg::User,
+            _ => ScopeArg::Project,
+        });
+    }
     Ok(add)
 }
 

@@ -80,9 +80,11 @@ fn configuration() {
         };
         let spot = spot.replacen("/home", "~", 1).replacen("/project", ".", 1);
         let below = match &place.container {
-            Container::Whole => "`mcpServers`".to_owned(),
+            Container::Whole => "`mcpServers` or `servers`, or the servers alone".to_owned(),
             Container::Below(paths) => {
-                paths.iter().map(|path| format!("`{}`", path.join("."))).collect::<Vec<_>>().join(" or ")
+                let mut keys: Vec<_> = paths.iter().map(|path| format!("`{}`", path.join("."))).collect();
+                keys.dedup();
+                keys.join(" or ")
             }
             Container::ClaudeProject(_) => "`projects.<directory>.mcpServers`".to_owned(),
         };

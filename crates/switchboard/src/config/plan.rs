@@ -18,7 +18,7 @@ use crate::problem::{Code, Problem};
 use crate::provider::Provider;
 use crate::sources::places::Project;
 use crate::sources::{Found, Switches};
-use crate::visible::excerpt;
+use crate::visible::{excerpt, visible};
 
 /// What a host wants of discovery.
 #[derive(Debug, Clone, Copy, Default)]
@@ -113,6 +113,13 @@ pub struct SetAside {
     pub definition: Result<Box<ServerSpec>, String>,
     /// Why it does not count.
     pub because: Because,
+}
+
+impl SetAside {
+    /// The same as a problem, for people.
+    pub fn problem(&self) -> Problem {
+        aside_problem(self).server(&self.name).origin(self.origin.clone())
+    }
 }
 
 /// Why a declaration does not count.
@@ -391,8 +398,7 @@ impl Plan {
             self.problems.push(problem.server(&server.name).origin(server.origin.clone()));
         }
         for aside in &self.set_aside {
-            let problem = aside_problem(aside).server(&aside.name).origin(aside.origin.clone());
-            self.problems.push(problem);
+            self.problems.push(aside.problem());
         }
     }
 }
@@ -442,10 +448,18 @@ fn aside_problem(aside: &SetAside) -> Problem {
 pub fn shell_word(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c);
     if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain) {
-        name.to_owned()
-    } else {
-        format!("'{}'", crate::visible::visible(name).replace('\'', "'\\''"))
+        return name.to_owned();
     }
+    if visible(name) == name {
+        return format!("'{}'", name.replace('\'', "'\\''"));
+    }
+    // What cannot be seen cannot be typed, except as its code.
+    let escaped = name.chars().map(|c| match c {
+        '\'' | '\\' => format!("\\{c}"),
+        c if visible(c.encode_utf8(&mut [0; 4])) == c.to_string() => c.to_string(),
+        c => format!("\\U{:08x}", u32::from(c)),
+    });
+    format!("$'{}'", escaped.collect::<String>())
 }
 
 #[cfg(test)]

@@ -128,28 +128,28 @@ impl Approvals {
         Self::change(env, |approvals| approvals.approved.extend(new.iter().cloned()))
     }
 
-    /// Takes back every approval that was given to a server of this name; tells how many there were.
-    pub fn remove(env: &Env, server: &str) -> Result<usize, WriteError> {
-        Self::forget(env, |entry| entry.server == server)
+    /// Takes back every approval of this definition or of a server of this name; tells how many there were.
+    pub fn remove(env: &Env, server: &str, definition: Option<&str>) -> Result<usize, WriteError> {
+        Self::forget(env, |hash, entry| entry.server == server || definition == Some(hash))
     }
 
     /// Takes back every approval of a server of this name in this file.
     pub fn remove_from(env: &Env, server: &str, source: &str) -> Result<usize, WriteError> {
-        Self::forget(env, |entry| entry.server == server && entry.source == source)
+        Self::forget(env, |_, entry| entry.server == server && entry.source == source)
     }
 
     /// Takes back everything; tells how many there were.
     pub fn remove_all(env: &Env) -> Result<usize, WriteError> {
-        Self::forget(env, |_| true)
+        Self::forget(env, |_, _| true)
     }
 
-    fn forget(env: &Env, is_meant: impl Fn(&Approved) -> bool) -> Result<usize, WriteError> {
+    fn forget(env: &Env, is_meant: impl Fn(&str, &Approved) -> bool) -> Result<usize, WriteError> {
         let (approvals, _) = Self::load(env);
         if !Self::path(env).exists() {
             return Ok(0);
         }
-        Self::change(env, |approvals| approvals.approved.retain(|_, entry| !is_meant(entry)))?;
-        Ok(approvals.approved.values().filter(|entry| is_meant(entry)).count())
+        Self::change(env, |approvals| approvals.approved.retain(|hash, entry| !is_meant(hash, entry)))?;
+        Ok(approvals.approved.iter().filter(|(hash, entry)| is_meant(hash, entry)).count())
     }
 
     fn change(env: &Env, change: impl Fn(&mut Self)) -> Result<(), WriteError> {

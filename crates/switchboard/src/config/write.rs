@@ -136,7 +136,7 @@ impl Explain for WriteError {
                 Some("try again when the other program is done".to_owned())
             }
             Self::Unusable { problem, .. } => problem.hint.clone(),
-            Self::Content { .. } => Some("mend the file by hand, then try again".to_owned()),
+            Self::Content { .. } => Some("mend the file by hand or move it aside, then try again".to_owned()),
             Self::Io { .. } => None,
         }
     }

@@ -8,7 +8,7 @@ mod login;
 
 use super::dialect::{Dialect, Meaning};
 use super::tree::{Key, Node, Value};
-use crate::declared::{Auth, Declared, InheritEnv, Remote, TransportName};
+use crate::declared::{Auth, Declared, InheritEnv, Remote, Switch, TransportName};
 use crate::origin::Origin;
 use crate::problem::{Code, Problem};
 use crate::provider::Provider;
@@ -50,6 +50,8 @@ pub(super) fn read(
         declared,
         from_command: None,
         line: node.line,
+        said: None,
+        contradicts: false,
     };
     reader.fields(fields);
     reader.finish();
@@ -98,6 +100,10 @@ struct Reader<'r> {
     from_command: Option<Vec<Template>>,
     /// The line of the field that is being read.
     line: u32,
+    /// What `enabled` or `disabled` said so far.
+    said: Option<Switch>,
+    /// Whether the two said different things.
+    contradicts: bool,
 }
 
 impl Reader<'_> {
@@ -144,6 +150,10 @@ impl Reader<'_> {
             self.declared.args = args;
         }
         self.line = self.origin.line.unwrap_or(self.line);
+        if self.contradicts {
+            let message = "`enabled` and `disabled` contradict each other; the server is off";
+            self.report(Problem::new(Code::BadField, message).hint("remove one of them"));
+        }
         let remote = match &self.declared.transport {
             Some(TransportName::Remote(_)) => true,
             Some(_) => false,

@@ -106,4 +106,5 @@ fn a_name_can_be_typed_into_a_shell() {
     assert_eq!(shell_word("it's"), "'it'\\''s'");
     assert_eq!(shell_word("-x"), "'-x'");
     assert_eq!(shell_word(""), "''");
+    assert_eq!(shell_word("a\u{1b}'b"), "$'a\\U0000001b\\'b'");
 }

@@ -100,8 +100,13 @@ impl Reader<'_> {
             Value::Null | Value::Number(_) | Value::List(_) | Value::Map(_) | Value::Odd(_) => None,
         };
         match value.map(|value| if value { if_true } else { if_false }) {
-            Some(Switch::Off) => self.declared.conduct.enabled = Switch::Off,
-            Some(Switch::On) => {}
+            Some(switch) => {
+                self.contradicts |= self.said.is_some_and(|said| said != switch);
+                self.said = Some(switch);
+                if switch == Switch::Off {
+                    self.declared.conduct.enabled = Switch::Off;
+                }
+            }
             None => self.ignore(key, node, "true or false"),
         }
     }
