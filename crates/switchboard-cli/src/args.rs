@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use switchboard::config::plan::shell_word;
 use switchboard::{Env, Options, Provider, discover};
 
 /// The MCP runtime for coding agents: every server you have configured, in any tool.
@@ -258,6 +259,9 @@ fn server_names(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Ok(env) = Env::capture() else { return Vec::new() };
     let typed = typed.to_string_lossy();
     let discovery = discover(&env, Options::default());
-    let names = discovery.servers.into_iter().filter(|server| server.name.starts_with(typed.as_ref()));
+    let names = discovery.servers.into_iter().filter(|server| {
+        // What a shell could misread is not offered.
+        server.name.starts_with(typed.as_ref()) && shell_word(&server.name) == server.name
+    });
     names.map(|server| CompletionCandidate::new(server.name)).collect()
 }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
-use switchboard::visible::visible;
+use switchboard::visible::{is_hidden, visible};
 use switchboard::{Env, Explain, Problem, Severity};
 
 use crate::error::CommandError;
@@ -57,9 +57,13 @@ impl Printer {
     }
 
     /// Data as JSON.
+    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
     pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
-        self.data(&[text])
+        let mut out = io::stdout().lock();
+        forgive_closed_pipe(
+            out.write_all(format!("{}\n", escaped(&text)).as_bytes()).and_then(|()| out.flush()),
+        )
     }
 
     /// A remark, unless quiet. What others wrote cannot do harm in it.
@@ -101,7 +105,7 @@ impl Printer {
     /// The error a command ended with.
     pub(crate) fn error(&self, error: &CommandError, env: Option<&Env>) {
         if self.json {
-            return say(&[error.to_json().to_string()]);
+            return say(&[escaped(&error.to_json().to_string())]);
         }
         let (message, rest) = error.lines(env);
         let mut lines = vec![format!("{BAD}error{BAD:#}: {}", visible(&message))];
@@ -136,6 +140,19 @@ pub(crate) fn problem_lines(problem: &Problem, env: &Env) -> Vec<String> {
     });
     lines.extend(problem.hint.iter().map(|hint| format!("  hint: {}", visible(hint))));
     lines
+}
+
+/// JSON in which what a terminal would act on stands as its code; it means the same.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c == '\n' || !is_hidden(c) {
+            text.push(c);
+        } else {
+            text.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    text
 }
 
 fn say(lines: &[String]) {

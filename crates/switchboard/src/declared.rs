@@ -200,7 +200,7 @@ pub enum InheritEnv {
 }
 
 /// Where the credential comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Auth {
     /// A login kept in our store.
     OAuth {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::config::plan::{self, Inputs, Plan};
 use crate::config::settings;
-use crate::config::{Approvals, Options, Server, SetAside, Settings};
-use crate::env::{Env, SWITCHBOARD_TRUST};
-use crate::problem::Problem;
+use crate::config::{Approvals, Options, Server, SetAside, Settings, State};
+use crate::env::{Env, SWITCHBOARD_TRUST, VARIABLES};
+use crate::problem::{Code, Problem};
+use crate::resolve;
 use crate::sources;
 use crate::sources::places::Project;
 
@@ -56,8 +57,22 @@ pub fn discover(env: &Env, options: Options) -> Discovery {
     problems.extend(setting_problems);
     problems.extend(approval_problem);
     problems.extend(decisions);
+    for server in servers.iter().filter(|server| server.state() == State::Enabled) {
+        if let Ok(spec) = &server.definition {
+            problems.extend(resolve::unresolved(&server.name, spec, &server.origin, env));
+        }
+    }
+    problems.extend(unreadable_variables(env));
     sort(&mut problems);
     Discovery { servers, shadowed: set_aside, problems, settings, project, files }
+}
+
+/// Variables of ours that are set to something that is not text.
+fn unreadable_variables(env: &Env) -> impl Iterator<Item = Problem> {
+    VARIABLES
+        .iter()
+        .filter(|(name, _)| env.is_unreadable(name))
+        .map(|(name, _)| Problem::new(Code::BadVariable, format!("{name} is not UTF-8 text; it is ignored")))
 }
 
 /// Worst first, then by file and line, so that the same input gives the same list.

@@ -83,6 +83,11 @@ impl Env {
         let home =
             std::env::home_dir().filter(|home| !home.as_os_str().is_empty()).ok_or(EnvError::NoHome)?;
         let cwd = std::env::current_dir().map_err(|source| EnvError::NoWorkingDirectory { source })?;
+        // The working directory comes without links in it; a home that is one must be recognised there.
+        let home = match home.canonicalize() {
+            Ok(real) if cwd.starts_with(&real) && !cwd.starts_with(&home) => real,
+            Ok(_) | Err(_) => home,
+        };
         let mut env = Self::new(Os::current(), home, cwd);
         for (name, value) in std::env::vars_os() {
             let Ok(name) = name.into_string() else { continue };

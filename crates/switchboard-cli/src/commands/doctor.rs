@@ -46,7 +46,7 @@ fn examine(discovery: &Discovery, env: &Env) -> Vec<Problem> {
         discovery.problems.iter().filter(|problem| problem.code != Code::Untrusted).cloned().collect();
     for server in &discovery.servers {
         if matches!(server.state(), State::Enabled | State::Untrusted) {
-            problems.extend(look(server, env));
+            problems.extend(look(server, discovery, env));
         }
     }
     problems.extend(waiting(discovery));
@@ -54,16 +54,20 @@ fn examine(discovery: &Discovery, env: &Env) -> Vec<Problem> {
     problems
 }
 
-fn look(server: &Server, env: &Env) -> Vec<Problem> {
+fn look(server: &Server, discovery: &Discovery, env: &Env) -> Vec<Problem> {
     let Ok(spec) = &server.definition else { return Vec::new() };
     let is_built_in = server.origin.provider == Provider::BuiltIn;
-    let (_, mut problems) = resolve::preview(&server.name, spec, &server.origin, env);
+    // Of enabled servers, discovery has said it already.
+    let mut problems = match server.state() {
+        State::Untrusted => resolve::unresolved(&server.name, spec, &server.origin, env),
+        _ => Vec::new(),
+    };
     // A built-in server that nobody approved needs nothing yet.
     if is_built_in {
         return if server.state() == State::Enabled { problems } else { Vec::new() };
     }
     if let Transport::Stdio(stdio) = &spec.transport
-        && find_program(stdio, env) == Program::NotFound
+        && find_program(stdio, env, discovery.project.directory_of(&server.origin)) == Program::NotFound
     {
         let command = redact::word(stdio.command.raw());
         let message = format!("`{command}` is not found, so `{}` cannot start", server.name);

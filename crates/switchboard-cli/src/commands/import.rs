@@ -4,7 +4,9 @@ use inquire::{Confirm, MultiSelect};
 use similar::{ChangeTag, TextDiff};
 use switchboard::config::edit::{IfExists, OwnFile, redacted};
 use switchboard::config::file::ServerEntry;
+use switchboard::config::write::WriteError;
 use switchboard::config::{ServerSpec, validate};
+use switchboard::declared::Switch;
 use switchboard::sources::read;
 use switchboard::visible::visible;
 use switchboard::{Discovery, Origin};
@@ -20,13 +22,15 @@ struct Candidate<'d> {
     name: &'d str,
     origin: &'d Origin,
     spec: &'d ServerSpec,
+    is_off: bool,
 }
 
 pub(super) fn run(context: &Context, import: &Import) -> Result<Outcome, CommandError> {
     let discovery = context.discover();
     let candidates = choose(context, import, candidates(&discovery, import)?)?;
     let (path, file) = own_file(context, &discovery, import.scope);
-    let old = read::text(&path).ok().flatten();
+    let old = read::text(&path)
+        .map_err(|problem| WriteError::Unusable { path: path.clone(), problem: Box::new(problem) })?;
     let mut accepted = Vec::new();
     let mut skipped = Vec::new();
     for candidate in &candidates {
@@ -105,7 +109,10 @@ fn candidates<'d>(discovery: &'d Discovery, import: &Import) -> Result<Vec<Candi
         let known = candidates.iter().any(|candidate| candidate.name == name);
         let foreign = !origin.provider.is_ours() && origin.path.is_some();
         if let (true, true, false, true, Ok(spec)) = (wanted, from, known, foreign, definition) {
-            candidates.push(Candidate { name, origin, spec });
+            let is_off = discovery
+                .server(name)
+                .is_some_and(|server| server.origin == *origin && server.switch == Switch::Off);
+            candidates.push(Candidate { name, origin, spec, is_off });
         }
     }
     for name in &import.names {
@@ -167,7 +174,13 @@ fn entry(candidate: &Candidate<'_>, file: &OwnFile, text: Option<&str>) -> Resul
     if file.has(text, candidate.name) {
         return Err("your file has a server of that name already".to_owned());
     }
-    ServerEntry::from_spec(candidate.spec).map_err(|inexpressible| {
+    let entry = ServerEntry::from_spec(candidate.spec);
+    // A server that its tool has switched off elsewhere stays off.
+    let entry = entry.map(|entry| match candidate.is_off {
+        true => ServerEntry { enabled: Some(false), ..entry },
+        false => entry,
+    });
+    entry.map_err(|inexpressible| {
         format!(
             "`{}` holds a placeholder that only {} can fill in",
             inexpressible.field, candidate.origin.provider

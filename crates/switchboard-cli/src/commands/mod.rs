@@ -154,6 +154,12 @@ pub(crate) const fn privacy(scope: Scope) -> Privacy {
 /// A name that is nowhere, with the nearest one that is somewhere.
 pub(crate) fn unknown_server(discovery: &Discovery, name: &str) -> CommandError {
     let shown = switchboard::visible::excerpt(name, 100);
+    if let Some(aside) = discovery.shadowed.iter().find(|aside| aside.name == name) {
+        let message = format!("Server \"{shown}\" does not count: {}", aside.problem().message);
+        return CommandError::usage("server-set-aside", message)
+            .server(name)
+            .hint(format!("switchboard why {shown}"));
+    }
     let error = CommandError::usage(
         "server-not-found",
         format!("Server \"{shown}\" not found in any configuration file"),

@@ -3,7 +3,7 @@
 use switchboard::config::Transport;
 use switchboard::declared::Auth;
 use switchboard::resolve::{self, Program, find_program};
-use switchboard::{Env, Provider, Server, State};
+use switchboard::{Discovery, Env, Provider, Server, State};
 
 use super::{Context, Outcome, unknown_server};
 use crate::error::CommandError;
@@ -19,7 +19,7 @@ pub(super) fn run(context: &Context, names: &[String]) -> Result<Outcome, Comman
         }
     }
     let servers = discovery.servers.iter().filter(|server| names.is_empty() || names.contains(&server.name));
-    let report = Status { servers: servers.map(|server| row(server, &context.env)).collect() };
+    let report = Status { servers: servers.map(|server| row(server, &discovery, &context.env)).collect() };
     if context.printer.json {
         context.printer.json(&report)?;
         return Ok(Outcome::Done);
@@ -46,7 +46,7 @@ pub(super) fn run(context: &Context, names: &[String]) -> Result<Outcome, Comman
     Ok(Outcome::Done)
 }
 
-fn row(server: &Server, env: &Env) -> StatusRow {
+fn row(server: &Server, discovery: &Discovery, env: &Env) -> StatusRow {
     let (status, detail) = match server.state() {
         State::Disabled => ("disabled".to_owned(), None),
         State::Invalid => ("invalid".to_owned(), server.definition.as_ref().err().cloned()),
@@ -54,7 +54,7 @@ fn row(server: &Server, env: &Env) -> StatusRow {
             let word = switchboard::config::plan::shell_word(&server.name);
             ("untrusted".to_owned(), Some(format!("switchboard trust {word}")))
         }
-        State::Enabled => readiness(server, env),
+        State::Enabled => readiness(server, discovery, env),
     };
     let detail = if status == "ready" { missing(server, env).or(detail) } else { detail };
     StatusRow { name: server.name.clone(), status, detail }
@@ -67,20 +67,22 @@ fn missing(server: &Server, env: &Env) -> Option<String> {
     problems.into_iter().next().map(|problem| problem.message)
 }
 
-fn readiness(server: &Server, env: &Env) -> (String, Option<String>) {
+fn readiness(server: &Server, discovery: &Discovery, env: &Env) -> (String, Option<String>) {
     let Ok(spec) = &server.definition else { return ("invalid".to_owned(), None) };
     match &spec.transport {
         // The program is this one.
         Transport::Stdio(_) if server.origin.provider == Provider::BuiltIn => ("ready".to_owned(), None),
-        Transport::Stdio(stdio) => match find_program(stdio, env) {
-            Program::Found(path) => ("ready".to_owned(), Some(env.display(&path))),
-            Program::NotFound => {
-                (format!("{} not found", switchboard::redact::word(stdio.command.raw())), None)
+        Transport::Stdio(stdio) => {
+            match find_program(stdio, env, discovery.project.directory_of(&server.origin)) {
+                Program::Found(path) => ("ready".to_owned(), Some(env.display(&path))),
+                Program::NotFound => {
+                    (format!("{} not found", switchboard::redact::word(stdio.command.raw())), None)
+                }
+                Program::Unknown => {
+                    ("ready".to_owned(), Some("its command is known only at the start".to_owned()))
+                }
             }
-            Program::Unknown => {
-                ("ready".to_owned(), Some("its command is known only at the start".to_owned()))
-            }
-        },
+        }
         // There is no login before one is made; none has been kept yet.
         Transport::Remote(_) if matches!(spec.conduct.auth, Some(Auth::OAuth { .. })) => {
             ("needs login".to_owned(), None)

@@ -43,12 +43,10 @@ fn done(context: &Context, name: &str, word: &str) -> Result<Outcome, CommandErr
     Ok(Outcome::Done)
 }
 
+/// What its own tool says of it.
 fn conduct(server: &Server) -> Conduct {
-    match &server.definition {
-        Ok(spec) => spec.conduct.clone(),
-        // An entry that cannot be read does not say that it is off.
-        Err(_) => Conduct::default(),
-    }
+    let conduct = server.definition.as_ref().map(|spec| spec.conduct.clone()).unwrap_or_default();
+    Conduct { enabled: server.switch_of_tool, ..conduct }
 }
 
 fn write(

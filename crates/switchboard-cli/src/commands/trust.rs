@@ -130,8 +130,14 @@ fn definition(context: &Context, server: &Server) -> Vec<String> {
         let own = value.shell_command().filter(|_| is_pair);
         for command in own.into_iter().chain(value.inner_commands()) {
             let field = visible(&field);
-            lines.push(format!("  {WAITING}runs `{}` for {field}{WAITING:#}", redact::words(command)));
+            lines.push(format!("  {WAITING}runs `{}` for {field}{WAITING:#}", redact::word(command)));
         }
+    }
+    if let Some(Auth::OAuth { credential_id: Some(id) }) = &spec.conduct.auth {
+        lines.push(format!("  {WAITING}uses your login {}{WAITING:#}", visible(id)));
+    }
+    if let Some(secret) = spec.conduct.oauth.as_ref().and_then(|oauth| oauth.client_secret.as_ref()) {
+        lines.push(format!("  client secret {}", redact::value(secret)));
     }
     if let Some(Auth::Bearer { token_env }) = &spec.conduct.auth {
         lines.push(format!("  {WAITING}sends your variable {} as its token{WAITING:#}", visible(token_env)));
@@ -159,10 +165,9 @@ fn transport(transport: &Transport) -> Vec<String> {
             lines.push(format!("  runs      {}", serde_json::json!(words)));
             lines.extend(stdio.cwd.iter().map(|cwd| format!("  in        {}", redact::word(cwd.raw()))));
             let variables = stdio.env.iter();
-            lines.extend(
-                variables
-                    .map(|(name, value)| format!("  variable  {}={}", visible(name), redact::value(value))),
-            );
+            lines.extend(variables.map(|(name, value)| {
+                format!("  variable  {}={}", visible(name), redact::variable(name, value))
+            }));
             let files = stdio.env_file.iter();
             lines.extend(files.map(|file| format!("  variables from {}", redact::word(file.raw()))));
             match &stdio.inherit_env {

@@ -27,7 +27,8 @@ pub(super) fn run(context: &Context, name: &str) -> Result<Outcome, CommandError
         .filter(|problem| problem.server.as_deref() == Some(name))
         .cloned()
         .collect();
-    problems.extend(missing);
+    // Of an enabled server, discovery has said it already.
+    problems.extend(missing.into_iter().filter(|problem| !discovery.problems.contains(problem)));
     let values = values
         .into_iter()
         .map(|value| ValueRow { field: value.field, from: value.from, resolved: value.resolved })

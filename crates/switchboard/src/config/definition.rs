@@ -3,11 +3,9 @@
 //! Names, limits and descriptions are left out; formatting and the order of keys make no difference. An entry of
 //! a project also counts the directory it belongs to, because `./server` is another program in another place.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 
 use super::spec::{ServerSpec, Transport};
 use crate::declared::{Approval, Auth, InheritEnv};
@@ -32,18 +30,25 @@ pub fn hash(spec: &ServerSpec, origin: &Origin, project: &Project) -> String {
                 InheritEnv::Names(names) => json!(names),
             };
             fields.insert("inheritEnv", inherited);
-            if origin.scope == Scope::Project {
-                fields.insert("project", json!(directory(origin, project).to_string_lossy()));
-            }
         }
         Transport::Remote(endpoint) => {
             fields.insert("url", json!(endpoint.url.canonical()));
             fields.insert("headers", pairs(&endpoint.headers));
         }
     }
+    if origin.scope == Scope::Project || is_relative(&spec.transport) {
+        fields.insert("project", json!(project.directory_of(origin).to_string_lossy()));
+    }
     let conduct = &spec.conduct;
-    if let Some(Auth::Bearer { token_env }) = &conduct.auth {
-        fields.insert("tokenEnv", json!(token_env));
+    match &conduct.auth {
+        Some(Auth::Bearer { token_env }) => drop(fields.insert("tokenEnv", json!(token_env))),
+        Some(Auth::OAuth { credential_id: Some(id) }) => drop(fields.insert("credentialId", json!(id))),
+        Some(Auth::OAuth { credential_id: None } | Auth::None) | None => {}
+    }
+    if let Some(oauth) = &conduct.oauth {
+        let secrets =
+            [&oauth.client_id, &oauth.client_secret].map(|part| part.as_ref().map(Template::canonical));
+        fields.insert("oauth", json!([json!(secrets), json!(oauth.scope), json!(oauth.redirect_uri)]));
     }
     // Consent to a server that asks is no consent to one that does not.
     if conduct.approval != Approval::Auto {
@@ -54,17 +59,25 @@ pub fn hash(spec: &ServerSpec, origin: &Origin, project: &Project) -> String {
     if !tools.is_empty() {
         fields.insert("toolApproval", json!(tools));
     }
+    if !conduct.tools.allow.is_empty() || !conduct.tools.deny.is_empty() {
+        fields.insert("tools", json!([conduct.tools.allow, conduct.tools.deny]));
+    }
     // A map sorted by key serialises to the same bytes every time.
     let canonical = serde_json::to_vec(&fields).unwrap_or_default();
     let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or_default();
     Sha256::digest(&canonical).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// The directory an entry belongs to: the nearest that holds its file, else the root of the repository.
-fn directory<'p>(origin: &Origin, project: &'p Project) -> &'p Path {
-    let holds = |dir: &&PathBuf| origin.path.as_deref().is_some_and(|path| path.starts_with(dir));
-    let root = project.ancestors.last().unwrap_or(&project.dir);
-    project.ancestors.iter().find(holds).unwrap_or(root)
+/// Whether what runs depends on the directory it runs in.
+fn is_relative(transport: &Transport) -> bool {
+    let relative = |path: &Template| {
+        let raw = path.raw();
+        raw.starts_with('.') || (raw.contains('/') && !raw.starts_with(['/', '~', '$', '{']))
+    };
+    match transport {
+        Transport::Stdio(stdio) => relative(&stdio.command) || stdio.cwd.as_ref().is_some_and(relative),
+        Transport::Remote(_) => false,
+    }
 }
 
 fn pairs(pairs: &[(String, Template)]) -> Value {

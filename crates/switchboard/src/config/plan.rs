@@ -18,7 +18,7 @@ use crate::problem::{Code, Problem};
 use crate::provider::Provider;
 use crate::sources::places::Project;
 use crate::sources::{Found, Switches};
-use crate::visible::{excerpt, visible};
+use crate::visible::{excerpt, is_hidden, visible};
 
 /// What a host wants of discovery.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,6 +56,8 @@ pub struct Server {
     pub definition: Result<Box<ServerSpec>, String>,
     /// Whether it is switched on.
     pub switch: Switch,
+    /// Whether its own tool has it switched on, whatever our user file says.
+    pub switch_of_tool: Switch,
     /// Whether it may run.
     pub consent: Consent,
 }
@@ -180,18 +182,28 @@ pub(crate) fn plan(found: Found, inputs: &Inputs<'_>) -> Plan {
     let winners = winners(&declarations, &rules);
     for (index, declaration) in declarations.into_iter().enumerate() {
         let Declaration { name, origin, content, .. } = declaration;
-        let switch = switched(&name, &origin, content.as_deref().ok(), &switches);
+        let switch_of_tool = switched_by_tool(&name, &origin, content.as_deref().ok(), &switches);
+        let ours =
+            switches.get(&(Provider::Native, Scope::User)).and_then(|ours| says(ours, &name, Match::Exact));
+        let switch = ours.unwrap_or(switch_of_tool);
         let definition = checked(&name, content);
         match &winners[index] {
-            None => plan.servers.push(Server { name, origin, definition, switch, consent: Consent::Missing }),
+            None => plan.servers.push(Server {
+                name,
+                origin,
+                definition,
+                switch,
+                switch_of_tool,
+                consent: Consent::Missing,
+            }),
             Some(because) => {
                 plan.set_aside.push(SetAside { name, origin, definition, because: because.clone() });
             }
         }
     }
     plan.filter(inputs.options);
-    plan.drop_duplicates();
     plan.ask_consent(inputs);
+    plan.drop_duplicates();
     plan.servers.sort_unstable_by(|left, right| left.name.cmp(&right.name));
     // Stable: inside a name the order of precedence stays.
     plan.set_aside.sort_by(|left, right| left.name.cmp(&right.name));
@@ -255,8 +267,8 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// On or off: what our user file says counts first, then what the tool says elsewhere, then the entry itself.
-fn switched(
+/// On or off by the tool's own word: what it says elsewhere, then the entry itself.
+fn switched_by_tool(
     name: &str,
     origin: &Origin,
     declared: Option<&Declared>,
@@ -272,16 +284,28 @@ fn switched(
         Provider::Omp | Provider::Xcsh | Provider::Pisces => &[Scope::User],
         _ => &[Scope::Project, Scope::User],
     };
-    let foreign = scopes
-        .iter()
-        .filter_map(|scope| switches.get(&(origin.provider, *scope)))
-        .find_map(|switches| says(switches, name));
-    let ours = switches.get(&(Provider::Native, Scope::User)).and_then(|switches| says(switches, name));
-    ours.or(foreign).unwrap_or(own)
+    let matching = match origin.provider {
+        Provider::Gemini | Provider::Qwen => Match::Glob,
+        _ => Match::Exact,
+    };
+    let lists = scopes.iter().filter_map(|scope| switches.get(&(origin.provider, *scope)));
+    lists.into_iter().find_map(|switches| says(switches, name, matching)).unwrap_or(own)
 }
 
-fn says(switches: &Switches, name: &str) -> Option<Switch> {
-    let listed = |list: &[String]| list.iter().any(|pattern| matches_glob(pattern, name));
+/// How the names in a list are meant.
+#[derive(Clone, Copy)]
+enum Match {
+    Exact,
+    Glob,
+}
+
+fn says(switches: &Switches, name: &str, matching: Match) -> Option<Switch> {
+    let listed = |list: &[String]| {
+        list.iter().any(|pattern| match matching {
+            Match::Exact => pattern == name,
+            Match::Glob => matches_glob(pattern, name),
+        })
+    };
     if listed(&switches.off) {
         Some(Switch::Off)
     } else if listed(&switches.on) {
@@ -337,7 +361,11 @@ impl Plan {
     fn drop_duplicates(&mut self) {
         let mut first: HashMap<Connection<'_>, usize> = HashMap::with_capacity(self.servers.len());
         let mut duplicates: BTreeMap<usize, usize> = BTreeMap::new();
-        for (index, server) in self.servers.iter().enumerate() {
+        // What the user agreed to comes first: a project must not put a trusted server aside.
+        let mut order: Vec<usize> = (0..self.servers.len()).collect();
+        order.sort_by_key(|index| !self.servers[*index].consent.is_given());
+        for index in order {
+            let server = &self.servers[index];
             let (Ok(spec), Switch::On) = (&server.definition, server.switch) else { continue };
             match first.entry(Connection::of(spec)) {
                 Slot::Occupied(original) => drop(duplicates.insert(index, *original.get())),
@@ -456,7 +484,7 @@ pub fn shell_word(name: &str) -> String {
     // What cannot be seen cannot be typed, except as its code.
     let escaped = name.chars().map(|c| match c {
         '\'' | '\\' => format!("\\{c}"),
-        c if visible(c.encode_utf8(&mut [0; 4])) == c.to_string() => c.to_string(),
+        c if !is_hidden(c) => c.to_string(),
         c => format!("\\U{:08x}", u32::from(c)),
     });
     format!("$'{}'", escaped.collect::<String>())

@@ -9,6 +9,9 @@ use super::settings::SettingsSchema;
 /// everybody who has the project.
 pub const FILE_REFERENCE: &str = "./mcp.schema.json";
 
+/// The title by which a schema is known as ours.
+pub const TITLE: &str = "Switchboard mcp.json";
+
 /// The schema of `mcp.json`.
 pub fn mcp_file() -> Schema {
     schema_for!(McpFile)

@@ -3,7 +3,7 @@
 //! The project's file comes before the user's, but may only set what cannot weaken the user's safety.
 //! A bad value is a [`Problem`] and is ignored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -215,9 +215,11 @@ impl Reader {
     fn file(&mut self, file: &SettingsFile) {
         self.origin = Some(file.origin.clone());
         let entries = file.root.entries().unwrap_or_default();
+        let last: HashMap<&str, usize> =
+            entries.iter().enumerate().map(|(index, (key, _))| (key.text.as_ref(), index)).collect();
         for (index, (key, node)) in entries.iter().enumerate() {
             let name = key.text.as_ref();
-            if entries[index + 1..].iter().any(|(later, _)| later.text == key.text) {
+            if last.get(name) != Some(&index) {
                 let message = format!("`{}` stands more than once; the last one counts", excerpt(name, 60));
                 // The map of servers has its own word for it.
                 if name != "mcp_servers" {

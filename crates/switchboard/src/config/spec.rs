@@ -2,7 +2,7 @@
 
 use std::hash::Hash;
 
-use crate::declared::{Conduct, InheritEnv, Remote};
+use crate::declared::{Auth, Conduct, InheritEnv, Remote};
 use crate::template::Template;
 
 /// A server one could connect to.
@@ -89,7 +89,7 @@ impl Transport {
 /// headers. A different variable or header is a different account.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Connection<'a> {
-    transport: &'static str,
+    is_remote: bool,
     target: &'a Template,
     args: &'a [Template],
     /// The only variable or header; most servers have no more.
@@ -97,22 +97,40 @@ pub(super) struct Connection<'a> {
     /// All of them, sorted, if there are several.
     pairs: Vec<Pair<'a>>,
     places: [Option<&'a Template>; 2],
+    /// Another credential is another account.
+    auth: Option<&'a Auth>,
 }
 
 type Pair<'a> = (&'a str, &'a Template);
 
 impl<'a> Connection<'a> {
     pub(super) fn of(spec: &'a ServerSpec) -> Self {
-        let transport = spec.transport.as_str();
+        let auth = spec.conduct.auth.as_ref();
         match &spec.transport {
             Transport::Stdio(stdio) => {
                 let (pair, pairs) = Self::pairs(&stdio.env);
                 let places = [stdio.cwd.as_ref(), stdio.env_file.as_ref()];
-                Self { transport, target: &stdio.command, args: &stdio.args, pair, pairs, places }
+                Self {
+                    is_remote: false,
+                    target: &stdio.command,
+                    args: &stdio.args,
+                    pair,
+                    pairs,
+                    places,
+                    auth,
+                }
             }
             Transport::Remote(endpoint) => {
                 let (pair, pairs) = Self::pairs(&endpoint.headers);
-                Self { transport, target: &endpoint.url, args: &[], pair, pairs, places: [None, None] }
+                Self {
+                    is_remote: true,
+                    target: &endpoint.url,
+                    args: &[],
+                    pair,
+                    pairs,
+                    places: [None, None],
+                    auth,
+                }
             }
         }
     }

@@ -164,7 +164,17 @@ pub fn update<E: From<WriteError>>(
     privacy: Privacy,
     change: impl Fn(Option<&str>) -> Result<String, E>,
 ) -> Result<(), E> {
-    let path = follow(path)?;
+    let link = path;
+    let path = follow(link)?;
+    if privacy == Privacy::Shared {
+        stay_inside(link, &path)?;
+    }
+    if !path.exists() {
+        // What fails without a file leaves no directory behind.
+        if change(None)?.is_empty() {
+            return Ok(());
+        }
+    }
     make_parent(&path, privacy)?;
     let lock = Lock::take(&path, LOCK_PATIENCE)?;
     for _ in 0..ATTEMPTS {
@@ -211,6 +221,22 @@ fn follow(path: &Path) -> Result<PathBuf, WriteError> {
         }
     }
     Err(io_error(&path, io::Error::other("the link leads in a circle")))
+}
+
+/// A project's file may be a link, but not to something outside of the project: whoever wrote the project would
+/// decide which file of the user is changed.
+fn stay_inside(link: &Path, target: &Path) -> Result<(), WriteError> {
+    let project = link.parent().and_then(Path::parent).and_then(|project| project.canonicalize().ok());
+    let (Some(project), Some(parent)) =
+        (project, target.parent().and_then(|parent| parent.canonicalize().ok()))
+    else {
+        return Ok(());
+    };
+    if parent.starts_with(&project) {
+        return Ok(());
+    }
+    let what = format!("it is a link to {}, outside of the project", target.display());
+    Err(WriteError::Content { path: link.to_owned(), line: None, what })
 }
 
 fn make_parent(path: &Path, privacy: Privacy) -> Result<(), WriteError> {
@@ -295,6 +321,11 @@ impl Lock {
         let lock_path = path.with_file_name(format!(".{}.lock", name.trim_start_matches('.')));
         let deadline = Instant::now() + patience;
         loop {
+            // A pipe would hold us up, and a link would lead elsewhere.
+            if lock_path.symlink_metadata().is_ok_and(|there| !there.is_file()) {
+                let what = format!("{} is in the way", lock_path.display());
+                return Err(io_error(path, io::Error::other(what)));
+            }
             let file = OpenOptions::new()
                 .create(true)
                 .truncate(false)

@@ -7,6 +7,6 @@ mod preview;
 mod program;
 mod secrets;
 
-pub use preview::{Preview, preview};
+pub use preview::{Preview, preview, unresolved};
 pub use program::{Program, find as find_program};
 pub use secrets::clear_secret;

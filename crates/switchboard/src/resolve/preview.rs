@@ -99,7 +99,7 @@ fn shown_word(template: &Template, env: &Env) -> Option<String> {
 /// A variable's or header's value: where it comes from, never what it is.
 fn pair(template: &Template, env: &Env) -> Option<String> {
     if let Some(command) = template.shell_command() {
-        return Some(format!("{} (output of `{}`, not run)", redact::STARS, redact::words(command)));
+        return Some(format!("{} (output of `{}`, not run)", redact::STARS, redact::word(command)));
     }
     if template.is_plain() {
         let raw = template.raw();
@@ -122,7 +122,7 @@ fn pair(template: &Template, env: &Env) -> Option<String> {
             PartRef::Folder(_) => sources.push("a directory".to_owned()),
             PartRef::File(path) => sources.push(format!("file {path}, not read")),
             PartRef::Command(command) => {
-                sources.push(format!("output of `{}`, not run", redact::words(command)));
+                sources.push(format!("output of `{}`, not run", redact::word(command)));
             }
             PartRef::Input(_) | PartRef::Stored(_) => return None,
         }
@@ -156,6 +156,28 @@ fn directory(folder: Folder, env: &Env) -> String {
         Folder::Home => env.home().display().to_string(),
         Folder::Separator => std::path::MAIN_SEPARATOR.to_string(),
     }
+}
+
+/// Everything in a server that cannot be filled in.
+pub fn unresolved(name: &str, spec: &ServerSpec, origin: &Origin, env: &Env) -> Vec<Problem> {
+    let values: Vec<_> = match &spec.transport {
+        Transport::Stdio(stdio) => std::iter::once(&stdio.command)
+            .chain(&stdio.args)
+            .chain(stdio.env.iter().map(|pair| &pair.1))
+            .chain(&stdio.cwd)
+            .chain(&stdio.env_file)
+            .collect(),
+        Transport::Remote(endpoint) => {
+            std::iter::once(&endpoint.url).chain(endpoint.headers.iter().map(|pair| &pair.1)).collect()
+        }
+    };
+    // Most have no placeholder at all; then nothing need be named.
+    if values.iter().all(|value| value.is_plain()) {
+        return Vec::new();
+    }
+    let fields = spec.transport.values().into_iter().filter(|(_, value)| !value.is_plain());
+    let problems = fields.flat_map(|(field, value)| missing(&field, value, env));
+    problems.map(|problem| problem.server(name).origin(origin.clone())).collect()
 }
 
 /// A problem for each placeholder that cannot be filled in.

@@ -1,6 +1,6 @@
 //! Finds the program of a stdio server the way its start would.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::preview::expand;
 use crate::config::Stdio;
@@ -17,8 +17,9 @@ pub enum Program {
     Unknown,
 }
 
-/// Looks for the program in the server's own `PATH`, if it has one, else in ours.
-pub fn find(stdio: &Stdio, env: &Env) -> Program {
+/// Looks for the program in the server's own `PATH`, if it has one, else in ours; a relative path starts at the
+/// server's directory.
+pub fn find(stdio: &Stdio, env: &Env, directory: &Path) -> Program {
     let Some(command) = expand(&stdio.command, env) else { return Program::Unknown };
     let path = match stdio.env.iter().find(|(name, _)| name == "PATH") {
         Some((_, value)) => match expand(value, env) {
@@ -29,10 +30,10 @@ pub fn find(stdio: &Stdio, env: &Env) -> Program {
     };
     let cwd = match &stdio.cwd {
         Some(cwd) => match expand(cwd, env) {
-            Some(cwd) => env.absolute(&PathBuf::from(cwd)),
+            Some(cwd) => directory.join(cwd),
             None => return Program::Unknown,
         },
-        None => env.cwd().to_owned(),
+        None => directory.to_owned(),
     };
     match which::which_in(command, path, cwd) {
         Ok(found) => Program::Found(found),

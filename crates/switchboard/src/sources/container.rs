@@ -77,38 +77,36 @@ pub(super) fn contents<'t, 'a>(root: &'t Node<'a>, container: &Container) -> Con
     }
 }
 
+/// The keys under which a file about servers has them: none for a bare map; nothing if it has no servers.
+pub(crate) fn path(root: &Node<'_>) -> Option<&'static [&'static str]> {
+    if let Some(path) = KEYS.iter().find(|path| root.at(path).is_some()) {
+        return Some(path);
+    }
+    let mut entries = root.entries()?.iter();
+    entries.any(|(_, node)| looks_like_a_server(node)).then_some(&[])
+}
+
 fn whole<'t, 'a>(root: &'t Node<'a>) -> Contents<'t, 'a> {
-    for path in KEYS {
-        if let Some(node) = root.at(path) {
+    let Some(entries) = root.entries() else { return named(root, "") };
+    let problem = match path(root) {
+        Some([]) => return bare(root.line, entries),
+        Some(path) => {
+            let Some(node) = root.at(path) else { return Contents::default() };
             let mut contents = repeated(root, path[0], named(node, &path.join(".")));
-            let entries = root.entries().unwrap_or_default();
             let near = entries.iter().find(|(key, node)| {
                 key.text != path[0] && node.entries().is_some() && is_near_mcp_servers(&key.text)
             });
-            if let Some((key, _)) = near {
-                let message = format!(
-                    "`{}` is not read: the servers are taken from `{}`",
-                    excerpt(&key.text, 60),
-                    path[0]
-                );
-                contents.problems.push((key.line, Problem::new(Code::NoServers, message)));
-            }
+            contents.problems.extend(near.map(|(key, _)| {
+                let shown = excerpt(&key.text, 60);
+                let message = format!("`{shown}` is not read: the servers are taken from `{}`", path[0]);
+                (key.line, Problem::new(Code::NoServers, message))
+            }));
             return contents;
         }
-    }
-    let Some(entries) = root.entries() else { return named(root, "") };
-    if entries.is_empty() {
-        return Contents::default();
-    }
-    if entries.iter().any(|(_, node)| looks_like_a_server(node)) {
-        return bare(root.line, entries);
-    }
-    if entries.iter().all(|(key, _)| is_beside_servers(&key.text)) {
-        return Contents::default();
-    }
-    let near = entries.iter().find(|(key, _)| is_near_mcp_servers(&key.text));
-    let problem = Problem::new(Code::NoServers, "there is no `mcpServers` in the file");
-    let (line, problem) = match near {
+        None if entries.iter().all(|(key, _)| is_beside_servers(&key.text)) => return Contents::default(),
+        None => Problem::new(Code::NoServers, "there is no `mcpServers` in the file"),
+    };
+    let (line, problem) = match entries.iter().find(|(key, _)| is_near_mcp_servers(&key.text)) {
         Some((key, _)) => {
             let hint = format!("`{}` is not read: rename it to `mcpServers`", excerpt(&key.text, 60));
             (key.line, problem.hint(hint))
@@ -133,8 +131,8 @@ fn repeated<'t, 'a>(root: &'t Node<'a>, key: &str, mut contents: Contents<'t, 'a
 fn bare<'t, 'a>(line: u32, entries: &'t [(Key<'a>, Node<'a>)]) -> Contents<'t, 'a> {
     let mut contents = by_key(line, entries);
     let is_entry = |node: &Node<'_>| node.entries().is_some() || node.value == Value::Null;
-    contents.entries.retain(|entry| is_entry(entry.node));
-    let others = entries.iter().filter(|(key, node)| key.text != "$schema" && !is_entry(node));
+    contents.entries.retain(|entry| is_entry(entry.node) && !is_beside_servers(&entry.name));
+    let others = entries.iter().filter(|(key, node)| !is_beside_servers(&key.text) && !is_entry(node));
     contents.problems.extend(others.map(|(key, node)| {
         let message = format!("`{}` is {}, not a server", excerpt(&key.text, 60), node.kind());
         (key.line, Problem::new(Code::UnknownField, message))

@@ -6,6 +6,8 @@
 mod conduct;
 mod login;
 
+use std::collections::HashMap;
+
 use super::dialect::{Dialect, Meaning};
 use super::tree::{Key, Node, Value};
 use crate::declared::{Auth, Declared, InheritEnv, Remote, Switch, TransportName};
@@ -87,6 +89,9 @@ fn not_a_server(node: &Node<'_>, provider: Provider) -> Option<String> {
     }
 }
 
+/// More unknown fields than this are counted, not named.
+const MAX_UNKNOWN: usize = 20;
+
 /// The state of reading one entry.
 struct Reader<'r> {
     name: &'r str,
@@ -109,21 +114,32 @@ struct Reader<'r> {
 impl Reader<'_> {
     /// Reads the known fields in the order of the table, so that of two that say the same the first counts.
     fn fields(&mut self, fields: &[(Key<'_>, Node<'_>)]) {
+        let last: HashMap<&str, usize> =
+            fields.iter().enumerate().map(|(index, (key, _))| (key.text.as_ref(), index)).collect();
         let mut known = Vec::with_capacity(fields.len());
+        let mut unknown = 0;
         for (index, (key, value)) in fields.iter().enumerate() {
             self.line = key.line;
-            if fields[index + 1..].iter().any(|(later, _)| later.text == key.text) {
+            if last.get(key.text.as_ref()) != Some(&index) {
                 let message =
                     format!("`{}` stands more than once; the last one counts", excerpt(&key.text, 60));
                 self.report(Problem::new(Code::DuplicateKey, message).hint("remove one of them"));
                 continue;
             }
             // Where both stand, `type` is the transport, and `transport` something of its tool's own.
-            let is_other = key.text == "transport" && fields.iter().any(|(other, _)| other.text == "type");
+            let is_other = key.text == "transport" && last.contains_key("type");
             match self.dialect.meaning(&key.text).filter(|_| !is_other) {
                 Some((place, meaning)) => known.push((place, meaning, key, value)),
-                None => self.unknown(&key.text),
+                None if unknown < MAX_UNKNOWN => {
+                    unknown += 1;
+                    self.unknown(&key.text);
+                }
+                None => unknown += 1,
             }
+        }
+        if unknown > MAX_UNKNOWN {
+            let message = format!("{} more fields are not known", unknown - MAX_UNKNOWN);
+            self.report(Problem::new(Code::UnknownField, message));
         }
         known.sort_by_key(|(place, ..)| *place);
         let mut taken: Vec<(Meaning, &str)> = Vec::new();
@@ -322,12 +338,14 @@ impl Reader<'_> {
             return Vec::new();
         };
         let mut pairs: Vec<(String, Template)> = Vec::with_capacity(entries.len());
-        for (name, value) in entries {
-            if pairs.iter().any(|(known, _)| *known == name.text) {
+        let last: HashMap<&str, usize> =
+            entries.iter().enumerate().map(|(index, (name, _))| (name.text.as_ref(), index)).collect();
+        for (index, (name, value)) in entries.iter().enumerate() {
+            if last.get(name.text.as_ref()) != Some(&index) {
                 let message =
                     format!("`{key}.{}` stands more than once; the last one counts", excerpt(&name.text, 60));
                 self.report(Problem::new(Code::DuplicateKey, message).hint("remove one of them"));
-                pairs.retain(|(known, _)| *known != name.text);
+                continue;
             }
             match value.scalar() {
                 Some(text) => pairs.push((name.text.clone().into_owned(), self.parse(&text))),

@@ -10,7 +10,7 @@ pub mod syntax;
 pub mod tree;
 
 mod builtin;
-mod container;
+pub(crate) mod container;
 pub(crate) mod dialect;
 mod entry;
 
@@ -127,7 +127,8 @@ impl Found {
         }
     }
 
-    fn text(&mut self, text: &str, format: Format, readings: &[(u32, &Origin, &places::Container)]) {
+    /// Takes in a text for everybody who keeps servers in it; tells whether there was a place for them.
+    fn text(&mut self, text: &str, format: Format, readings: &[(u32, &Origin, &places::Container)]) -> bool {
         let first = readings[0].1;
         let parsed = match syntax::parse(text, format) {
             Ok(parsed) => parsed,
@@ -141,12 +142,14 @@ impl Found {
                 let problem = Problem::new(Code::SyntaxError, message)
                     .hint("nothing of this file is used until it is mended");
                 let origin = Origin { line: error.line, ..first.clone() };
-                return self.problems.push(problem.origin(origin));
+                self.problems.push(problem.origin(origin));
+                return false;
             }
         };
         let Some(root) = parsed else {
             let problem = Problem::new(Code::FileEmpty, "the file is empty");
-            return self.problems.push(problem.origin(first.clone()));
+            self.problems.push(problem.origin(first.clone()));
+            return false;
         };
         let mut any = false;
         for (rank, origin, container) in readings {
@@ -161,6 +164,7 @@ impl Found {
         if first.provider == Provider::Settings {
             self.settings.push(SettingsFile { origin: first.clone(), root: root.into_owned() });
         }
+        any
     }
 
     /// Takes in the servers of one tool; tells whether there was a place for them.
@@ -245,21 +249,23 @@ impl Found {
             let hint = "it must be a JSON object of servers by name";
             return self.problems.push(Problem::new(Code::BadVariable, message).hint(hint).origin(origin));
         }
-        let problems = self.problems.len();
-        self.text(text, Format::Json, &[(0, &origin, &places::Container::Whole)]);
-        self.overridden = true;
+        let (declarations, problems) = (self.declarations.len(), self.problems.len());
+        let has_place = self.text(text, Format::Json, &[(0, &origin, &places::Container::Whole)]);
+        self.overridden = has_place || is_empty_object(text);
+        if self.overridden {
+            return;
+        }
+        self.declarations.truncate(declarations);
         for problem in &mut self.problems[problems..] {
-            if matches!(
-                problem.code,
-                Code::SyntaxError | Code::WrongShape | Code::NoServers | Code::FileEmpty
-            ) {
-                self.overridden = false;
-                problem.code = Code::BadVariable;
-                problem.message = format!("{SWITCHBOARD_MCP_SERVERS} is ignored: {}", problem.message);
-                problem.hint = Some("it must be a JSON object of servers by name".to_owned());
-            }
+            problem.code = Code::BadVariable;
+            problem.message = format!("{SWITCHBOARD_MCP_SERVERS} is ignored: {}", problem.message);
+            problem.hint = Some("it must be a JSON object of servers by name".to_owned());
         }
     }
+}
+
+fn is_empty_object(text: &str) -> bool {
+    matches!(syntax::parse(text, Format::Json), Ok(Some(root)) if root.entries().is_some_and(<[_]>::is_empty))
 }
 
 fn stands_twice(name: &str, first: u32, second: u32) -> Problem {

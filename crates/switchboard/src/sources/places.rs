@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::syntax::Format;
 use crate::env::{Env, Os};
-use crate::origin::Scope;
+use crate::origin::{Origin, Scope};
 use crate::provider::Provider;
 
 /// The directories around the working directory that matter.
@@ -43,6 +43,19 @@ impl Project {
             candidate != user && candidate.is_dir()
         });
         Self { dir: dir.cloned().unwrap_or_else(|| env.cwd().to_owned()), ancestors }
+    }
+}
+
+impl Project {
+    /// The directory a server belongs to and runs in: for a project's entry the nearest that holds its file, else the
+    /// root of the repository; for any other the project's directory.
+    pub fn directory_of(&self, origin: &Origin) -> &Path {
+        if origin.scope != Scope::Project {
+            return &self.dir;
+        }
+        let holds = |dir: &&PathBuf| origin.path.as_deref().is_some_and(|path| path.starts_with(dir));
+        let root = self.ancestors.last().unwrap_or(&self.dir);
+        self.ancestors.iter().find(holds).unwrap_or(root)
     }
 }
 
@@ -96,6 +109,13 @@ pub fn places(env: &Env, project: &Project) -> Vec<Place> {
     editors(&mut list);
     apps(&mut list);
     let mut places = list.places;
+    // In the home directory, the user's own files are not a project's.
+    let own: Vec<Spot> =
+        places.iter().filter(|place| place.scope == Scope::User).map(|place| place.spot.clone()).collect();
+    places.retain(|place| {
+        let private = matches!(place.container, Container::ClaudeProject(_));
+        place.scope == Scope::User || private || !own.contains(&place.spot)
+    });
     // Stable: inside a provider the order above stays.
     places.sort_by_key(|place| (place.provider, place.scope));
     places

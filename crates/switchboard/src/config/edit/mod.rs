@@ -153,7 +153,7 @@ impl OwnFile {
         }
         for (name, entry) in servers {
             validate::name(name).map_err(EditError::Name)?;
-            let path = self.entry_path(&document, name);
+            let path = self.entry_path(&document, name)?;
             if document.contains(&path) && if_exists == IfExists::Refuse {
                 return Err(EditError::Exists { name: (*name).to_owned(), path: self.path.clone() });
             }
@@ -164,7 +164,8 @@ impl OwnFile {
 
     /// Whether the text has a server of this name.
     pub fn has(&self, text: Option<&str>, name: &str) -> bool {
-        self.read(text).is_ok_and(|document| document.contains(&self.entry_path(&document, name)))
+        self.read(text)
+            .is_ok_and(|document| self.entry_path(&document, name).is_ok_and(|path| document.contains(&path)))
     }
 
     /// Removes a server.
@@ -235,7 +236,7 @@ impl OwnFile {
     }
 
     fn existing(&self, document: &Document<'_>, name: &str) -> Result<Vec<String>, EditError> {
-        let path = self.entry_path(document, name);
+        let path = self.entry_path(document, name)?;
         if document.contains(&path) {
             Ok(path)
         } else {
@@ -243,13 +244,13 @@ impl OwnFile {
         }
     }
 
-    fn entry_path(&self, document: &Document<'_>, name: &str) -> Vec<String> {
+    fn entry_path(&self, document: &Document<'_>, name: &str) -> Result<Vec<String>, EditError> {
         let mut path = match self.kind {
             Kind::Settings => vec!["mcp_servers".to_owned()],
-            Kind::Servers => document.container(),
+            Kind::Servers => document.container().map_err(|refusal| self.refused(refusal))?,
         };
         path.push(name.to_owned());
-        path
+        Ok(path)
     }
 
     fn refused(&self, refusal: Refusal) -> EditError {

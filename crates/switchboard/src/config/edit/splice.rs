@@ -11,6 +11,7 @@ use jsonc_parser::ast::{Object, ObjectProp, Value as Ast};
 use jsonc_parser::common::Ranged;
 use serde_json::{Map, Value};
 
+use crate::sources::container;
 use crate::sources::syntax::{Format, parse};
 use crate::sources::tree::{Node, Value as Tree};
 use render::{Layout, property_inline};
@@ -44,12 +45,15 @@ impl Refusal {
 pub struct Document<'t> {
     text: &'t str,
     value: Value,
+    container: &'static [&'static str],
 }
 
 impl<'t> Document<'t> {
     /// Reads a text that is to be edited; an empty one is an empty object.
     pub fn read(text: &'t str) -> Result<Self, Refusal> {
-        Ok(Self { text, value: value(text)? })
+        let root = tree(text)?;
+        let container = root.as_ref().and_then(container::path).unwrap_or(&["mcpServers"]);
+        Ok(Self { text, value: object(root.as_ref())?, container })
     }
 
     /// Makes the edits one after the other.
@@ -80,19 +84,12 @@ impl<'t> Document<'t> {
         items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
     }
 
-    /// The path of the object that holds the servers: where they are, or where they should be.
-    pub(super) fn container(&self) -> Vec<String> {
-        let paths: [&[&str]; 4] = [&["mcpServers"], &["servers"], &["mcp", "servers"], &["mcp_servers"]];
-        for path in paths {
-            if path.iter().try_fold(&self.value, |value, key| value.get(key)).is_some_and(Value::is_object) {
-                return path.iter().map(|key| (*key).to_owned()).collect();
-            }
-        }
-        let looks_like_a_server =
-            |value: &Value| value.get("command").is_some() || value.get("url").is_some();
-        match self.value.as_object() {
-            Some(entries) if !entries.is_empty() && entries.values().all(looks_like_a_server) => Vec::new(),
-            _ => vec!["mcpServers".to_owned()],
+    /// The path of the object that holds the servers: where they are read from, or where they should be.
+    pub(super) fn container(&self) -> Result<Vec<String>, Refusal> {
+        let path: Vec<String> = self.container.iter().map(|key| (*key).to_owned()).collect();
+        match path.iter().try_fold(&self.value, |value, key| value.get(key)) {
+            Some(Value::Object(_) | Value::Null) | None => Ok(path),
+            Some(_) => Err(Refusal::new(format!("its servers are not an object (`{}`)", path.join(".")))),
         }
     }
 }
@@ -102,13 +99,18 @@ pub fn apply(text: &str, edits: &[Edit]) -> Result<String, Refusal> {
     Document::read(text)?.edit(edits)
 }
 
+fn tree(text: &str) -> Result<Option<Node<'_>>, Refusal> {
+    parse(text, Format::Json)
+        .map_err(|error| Refusal { line: error.line, what: format!("it is not valid JSON: {}", error.what) })
+}
+
 /// The text's value; of repeated keys the last, as everywhere.
 fn value(text: &str) -> Result<Value, Refusal> {
-    let parsed = parse(text, Format::Json).map_err(|error| Refusal {
-        line: error.line,
-        what: format!("it is not valid JSON: {}", error.what),
-    })?;
-    let value = parsed.as_ref().map_or_else(|| Value::Object(Map::new()), plain);
+    object(tree(text)?.as_ref())
+}
+
+fn object(root: Option<&Node<'_>>) -> Result<Value, Refusal> {
+    let value = root.map_or_else(|| Value::Object(Map::new()), plain);
     if value.is_object() { Ok(value) } else { Err(Refusal::new("it does not hold an object")) }
 }
 

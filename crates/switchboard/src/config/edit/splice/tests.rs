@@ -83,12 +83,16 @@ fn what_cannot_be_edited_is_refused_with_its_line() {
 
 #[test]
 fn the_container_is_where_the_servers_are() {
-    let check =
-        |text: &str, expected: &[&str]| assert_eq!(Document::read(text).unwrap().container(), expected);
+    let check = |text: &str, expected: &[&str]| {
+        assert_eq!(Document::read(text).unwrap().container().unwrap(), expected)
+    };
     check("", &["mcpServers"]);
     check("{\"mcpServers\": {}}", &["mcpServers"]);
     check("{\"servers\": {}}", &["servers"]);
     check("{\"mcp\": {\"servers\": {}}}", &["mcp", "servers"]);
     check("{\"a\": {\"command\": \"x\"}}", &[]);
     check("{\"disabledServers\": []}", &["mcpServers"]);
+    check("{\"$schema\": \"x\", \"a\": {\"command\": \"x\"}}", &[]);
+    check("{\"mcpServers\": null, \"servers\": {}}", &["mcpServers"]);
+    assert!(Document::read("{\"mcpServers\": []}").unwrap().container().is_err());
 }
