@@ -132,42 +132,47 @@ fn runs(text: &str, next: &mut Next) -> String {
         return format!("Cookie: {STARS}");
     }
     let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = run_end(rest);
-        if end == 0 {
-            let separator = rest.chars().next().unwrap_or(' ');
+    for word in text.split_inclusive([' ', '\t', '"', '\'']) {
+        let mut start = 0;
+        for end in separators(word) {
+            if start < end {
+                shown.push_str(&one_run(&word[start..end], next));
+            }
+            let separator = word[end..].chars().next().unwrap_or(' ');
             if CODE.contains(&separator) {
                 *next = Next::Show;
             }
             shown.push(separator);
-            rest = &rest[separator.len_utf8()..];
-            continue;
+            start = end + separator.len_utf8();
         }
-        let (run, after) = rest.split_at(end);
-        shown.push_str(&one_run(run, next));
-        rest = after;
+        if start < word.len() {
+            shown.push_str(&one_run(&word[start..], next));
+        }
     }
     shown
 }
 
-/// The end of the run at the start of the text. A placeholder belongs to its run; an address keeps its `&`.
-fn run_end(text: &str) -> usize {
-    let is_address = text.split([' ', '"', '\'']).next().is_some_and(|word| word.contains("://"));
+/// Where the runs of a word end. A placeholder belongs to its run; an address keeps its `&`.
+fn separators(word: &str) -> Vec<usize> {
+    let is_address = word.contains("://");
+    let last_close = word.rfind('}').unwrap_or(0);
     let mut inside = false;
-    for (index, c) in text.char_indices() {
+    let mut ends = Vec::new();
+    for (index, c) in word.char_indices() {
         match c {
-            '$' if text[index..].starts_with("${") => inside = text[index..].contains('}'),
+            '$' if word[index..].starts_with("${") => inside = index < last_close,
             '{' if inside => {}
-            '{' if text[index..].starts_with("{env:") || text[index..].starts_with("{file:") => inside = true,
+            '{' if word[index..].starts_with("{env:") || word[index..].starts_with("{file:") => {
+                inside = index < last_close;
+            }
             '}' if inside => inside = false,
             '&' if is_address => {}
-            ' ' | '\t' | '"' | '\'' | '\\' | ',' if !inside => return index,
-            c if CODE.contains(&c) && !inside => return index,
+            ' ' | '\t' | '"' | '\'' | '\\' | ',' if !inside => ends.push(index),
+            c if CODE.contains(&c) && !inside => ends.push(index),
             _ => {}
         }
     }
-    text.len()
+    ends
 }
 
 fn one_run(run: &str, next: &mut Next) -> String {

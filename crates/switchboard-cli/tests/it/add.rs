@@ -116,3 +116,34 @@ fn says_when_another_definition_counts() {
     run(&sandbox, &["add", "a", "--", "x"]);
     insta::assert_snapshot!(run(&sandbox, &["add", "a", "--scope", "user", "--", "y"]));
 }
+
+#[test]
+fn a_link_in_a_project_leads_to_nothing_of_the_users() {
+    use std::os::unix::fs::symlink;
+    let sandbox = Sandbox::new();
+    sandbox.write("~/.bashrc", "mine\n");
+    sandbox.write("~/.claude.json", "{\"mcpServers\": {}}\n");
+    sandbox.write(".switchboard/mcp.json", "{\"$schema\": \"./mcp.schema.json\", \"mcpServers\": {}}\n");
+    symlink(sandbox.path("~/.bashrc"), sandbox.path(".switchboard/mcp.schema.json")).unwrap();
+    run(&sandbox, &["add", "a", "--", "x"]);
+    assert_eq!(sandbox.read("~/.bashrc"), "mine\n");
+    std::fs::remove_file(sandbox.path(".switchboard/mcp.json")).unwrap();
+    symlink(sandbox.path("~/.claude.json"), sandbox.path(".switchboard/mcp.json")).unwrap();
+    insta::assert_snapshot!(run(&sandbox, &["add", "b", "--", "x"]));
+    assert_eq!(sandbox.read("~/.claude.json"), "{\"mcpServers\": {}}\n");
+    // A link at the lock's place neither hangs nor leads anywhere.
+    std::fs::remove_file(sandbox.path(".switchboard/mcp.json")).unwrap();
+    symlink(sandbox.path("~/made"), sandbox.path(".switchboard/.mcp.json.lock")).unwrap();
+    assert!(run(&sandbox, &["add", "c", "--", "x"]).ends_with("--- exit 1\n"));
+    assert!(!sandbox.path("~/made").exists());
+}
+
+#[test]
+fn only_what_was_added_is_approved() {
+    let sandbox = Sandbox::new();
+    let twice = "{\"mcpServers\": {\"a\": {\"command\": \"evil\"}, \"a\": {\"command\": \"ok\"}}}";
+    sandbox.write(".switchboard/mcp.json", twice);
+    run(&sandbox, &["add", "a", "--replace", "--", "fine"]);
+    sandbox.write(".switchboard/mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"evil\"}}}");
+    assert!(run(&sandbox, &["list"]).contains("a         untrusted"));
+}

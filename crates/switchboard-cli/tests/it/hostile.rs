@@ -12,7 +12,7 @@ fn world() -> Sandbox {
     sandbox.write(
         ".mcp.json",
         format!(
-            r#"{{"mcpServers": {{"{NAME}": {{"command": "x{bad}", "args": ["{bad}"], "cwd": "{bad}", "env": {{"A{bad}": "!b{bad}"}},
+            r#"{{"mcpServers": {{"{NAME}": {{"command": "x{bad}", "args": ["{bad}"], "cwd": "{bad}", "env": {{"A{bad}": "!b{bad}", "B": "${{{bad}}}"}},
             "inheritEnv": ["C{bad}"], "description": "{bad}", "tools": {{"approval": {{"{bad}": "never"}}}}, "{bad}": 1, "timeout": "{bad}"}},
             "remote": {{"url": "https://x/{bad}?a{bad}=b", "headers": {{"H{bad}": "{bad}"}}, "auth": {{"type": "bearer", "tokenEnv": "{bad}"}}}},
             "typed": {{"type": "{bad}"}}}}}}"#

@@ -51,3 +51,31 @@ fn a_project_entry_is_switched_in_the_projects_file() {
     run(&sandbox, &["enable", "here"]);
     assert_eq!(state(&sandbox, "here"), "enabled");
 }
+
+#[test]
+fn a_server_that_its_tool_lists_as_off_can_be_switched_on() {
+    let sandbox = testkit::Sandbox::new();
+    sandbox.write(
+        "~/.gemini/settings.json",
+        r#"{"mcp": {"excluded": ["g"]}, "mcpServers": {"g": {"command": "x"}, "*": {"command": "y"}}}"#,
+    );
+    assert_eq!(state(&sandbox, "g"), "disabled");
+    run(&sandbox, &["enable", "g"]);
+    assert_eq!(state(&sandbox, "g"), "untrusted");
+    run(&sandbox, &["disable", "g"]);
+    assert_eq!(state(&sandbox, "g"), "disabled");
+    // A star is a name here, not every name.
+    run(&sandbox, &["disable", "*"]);
+    assert_eq!(state(&sandbox, "*"), "disabled");
+    assert_eq!(state(&sandbox, "thinking"), "enabled");
+    run(&sandbox, &["import", "g"]);
+    assert_eq!(state(&sandbox, "g"), "disabled");
+}
+
+#[test]
+fn nothing_is_left_behind_by_what_could_not_be_done() {
+    let sandbox = testkit::Sandbox::new();
+    run(&sandbox, &["remove", "x", "--scope", "project"]);
+    run(&sandbox, &["remove", "x", "--scope", "user"]);
+    assert!(!sandbox.path(".switchboard").exists() && !sandbox.path("~/.switchboard").exists());
+}

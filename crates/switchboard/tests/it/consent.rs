@@ -42,6 +42,8 @@ fn every_change_of_what_would_run_asks_again() {
         (REMOTE, "\"http\"", "\"sse\""),
         (REMOTE, "\"H\"", "\"G\""),
         (REMOTE, "\"v\"", "\"w\""),
+        (REMOTE, "\"url\"", "\"auth\": {\"CLIENT_SECRET\": \"${env:AWS_SECRET_ACCESS_KEY}\"}, \"url\""),
+        (REMOTE, "\"url\"", "\"disabledTools\": [\"x\"], \"url\""),
     ];
     for (entry, from, to) in changes {
         let edited = entry.replacen(from, to, 1);
@@ -154,4 +156,15 @@ fn the_store_is_private() {
     let mode = |path: &str| std::fs::metadata(sandbox.path(path)).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode("~/.switchboard/approvals.json"), 0o600);
     assert_eq!(mode("~/.switchboard"), 0o700);
+}
+
+#[test]
+fn a_relative_command_of_the_user_is_approved_where_it_was_seen() {
+    let sandbox = Sandbox::new();
+    sandbox.write("~/.cursor/mcp.json", "{\"mcpServers\": {\"s\": {\"command\": \"./run.sh\"}}}");
+    approve(&sandbox, &discover(&sandbox.env(), Options::default()));
+    assert_eq!(discover(&sandbox.env(), Options::default()).server("s").unwrap().state(), State::Enabled);
+    std::fs::create_dir_all(sandbox.path("~/other")).unwrap();
+    let elsewhere = discover(&sandbox.env().with_cwd(sandbox.path("~/other")), Options::default());
+    assert_eq!(elsewhere.server("s").unwrap().state(), State::Untrusted);
 }

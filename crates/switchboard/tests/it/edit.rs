@@ -102,3 +102,21 @@ fn a_server_of_another_tool_is_switched_in_our_lists() {
     file.switch_foreign("c", Switch::Off, &off).unwrap();
     assert_eq!(sandbox.read(FILE).split_whitespace().collect::<String>(), "{}");
 }
+
+#[test]
+fn a_file_without_a_container_keeps_its_manner() {
+    let sandbox = Sandbox::new();
+    sandbox.write(FILE, "{\n  \"$schema\": \"x\",\n  \"a\": { \"command\": \"true\" }\n}\n");
+    file(&sandbox).add("b", &entry(), IfExists::Refuse).unwrap();
+    file(&sandbox).switch_foreign("other", Switch::Off, &Conduct::default()).unwrap();
+    let other = ServerEntry { command: Some("bunx".to_owned()), ..ServerEntry::default() };
+    file(&sandbox).add("c", &other, IfExists::Refuse).unwrap();
+    let discovery = switchboard::discover(&sandbox.env(), switchboard::Options::default());
+    for name in ["a", "b", "c"] {
+        assert!(discovery.server(name).is_some(), "{name} is lost: {}", sandbox.read(FILE));
+    }
+    file(&sandbox).remove("a").unwrap();
+    // A list cannot be edited, and that is said.
+    sandbox.write(FILE, "{\"mcpServers\": [{\"name\": \"l\", \"command\": \"x\"}]}");
+    assert_eq!(file(&sandbox).remove("l").unwrap_err().code(), "file-not-editable");
+}

@@ -112,3 +112,15 @@ fn a_home_under_version_control_is_no_project() {
     assert_eq!(mine.state(), switchboard::State::Enabled);
     assert!(discovery.shadowed.iter().all(|aside| aside.name != "mine"));
 }
+
+#[test]
+fn in_the_home_directory_the_users_files_stay_the_users() {
+    let sandbox = testkit::Sandbox::new();
+    sandbox.write("~/.switchboard/mcp.json", "{\"mcpServers\": {\"mine\": {\"command\": \"x\"}}}");
+    sandbox.write("~/.codex/config.toml", "[mcp_servers.codex]\ncommand = \"y\"\n");
+    let env = sandbox.env().with_cwd(sandbox.home());
+    let discovery = switchboard::discover(&env, switchboard::Options::default());
+    assert_eq!(discovery.server("mine").unwrap().state(), switchboard::State::Enabled);
+    assert_eq!(discovery.server("codex").unwrap().origin.scope, switchboard::Scope::User);
+    assert!(discovery.shadowed.iter().all(|aside| aside.name != "mine" && aside.name != "codex"));
+}

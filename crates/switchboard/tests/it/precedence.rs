@@ -92,3 +92,30 @@ fn a_file_that_two_tools_share_is_read_for_both() {
     assert_eq!(discovery.server("a").unwrap().origin.provider.id(), "amp");
     assert_eq!(discovery.files.len(), 1);
 }
+
+#[test]
+fn accounts_are_told_apart_and_transports_are_not() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "~/.codex/config.toml",
+        "[mcp_servers.a]\nurl = \"https://x.dev\"\nbearer_token_env_var = \"A\"\n[mcp_servers.b]\nurl = \"https://x.dev\"\nbearer_token_env_var = \"B\"\n",
+    );
+    sandbox.write(
+        "~/.claude.json",
+        "{\"mcpServers\": {\"c\": {\"type\": \"http\", \"url\": \"https://y.dev\"}}}",
+    );
+    sandbox.write("~/.gemini/settings.json", "{\"mcpServers\": {\"d\": {\"url\": \"https://y.dev\"}}}");
+    let discovery = discover(&sandbox.env(), Options::default());
+    assert!(discovery.server("a").is_some() && discovery.server("b").is_some());
+    assert!(discovery.server("c").is_some() && discovery.server("d").is_none());
+}
+
+#[test]
+fn a_project_cannot_put_a_trusted_server_aside() {
+    let sandbox = Sandbox::new();
+    sandbox.write("~/.switchboard/mcp.json", servers("\"mine\": {\"command\": \"x\"}"));
+    sandbox.write(".switchboard/mcp.json", servers("\"theirs\": {\"command\": \"x\"}"));
+    let discovery = discover(&sandbox.env(), Options::default());
+    assert_eq!(discovery.server("mine").unwrap().state(), State::Enabled);
+    assert!(discovery.server("theirs").is_none());
+}

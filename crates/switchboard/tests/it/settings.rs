@@ -87,3 +87,20 @@ fn values_are_read_and_variables_win() {
     let codes: Vec<_> = discovery.problems.iter().map(|problem| problem.code.as_str()).collect();
     assert!(codes.contains(&"setting-not-allowed"), "{codes:?}");
 }
+
+#[test]
+fn a_variable_counts_whole_or_not_at_all() {
+    let check = |value: &str, names: &[&str]| {
+        let sandbox = Sandbox::new().with_var("SWITCHBOARD_MCP_SERVERS", value);
+        sandbox.write("~/.switchboard/mcp.json", "{\"mcpServers\": {\"native\": {\"command\": \"y\"}}}");
+        sandbox.write("~/.switchboard/settings.json", "{\"defaults\": false}");
+        let discovery = discover(&sandbox.env(), Options::default());
+        let found: Vec<_> = discovery.servers.iter().map(|server| server.name.as_str()).collect();
+        assert_eq!(found, names, "{value}");
+    };
+    check("{\"mcpServers\": {\"e\": {\"command\": \"x\"}}, \"mcp\": {\"q\": {}}}", &["e"]);
+    check("{\"e\": {\"command\": \"x\"}, \"n\": null}", &["e", "n"]);
+    check("[{\"name\": \"e\", \"command\": \"x\"}]", &["native"]);
+    check("nonsense", &["native"]);
+    check("{\"mcpServers\": 5}", &["native"]);
+}

@@ -61,3 +61,18 @@ fn ten_thousand_servers_are_ten_thousand_servers() {
         world(|path| std::fs::write(path, format!("{{\"mcpServers\": {{{}}}}}", list.join(",\n"))).unwrap());
     assert_eq!(discovery.servers.iter().filter(|server| server.name.starts_with('s')).count(), 10_001);
 }
+
+#[test]
+fn a_great_deal_of_anything_is_read_in_no_time() {
+    let keys = |count: usize| (0..count).map(|n| format!("\"k{n}\": \"v\"")).collect::<Vec<_>>().join(",");
+    for entry in [
+        format!("{{\"command\": \"x\", \"args\": [\"{}\"]}}", "${".repeat(500_000)),
+        format!("{{\"command\": \"x\", \"args\": [\"{}}}\"]}}", "${a:-".repeat(100_000)),
+        format!("{{\"command\": \"x\", \"env\": {{{}}}}}", keys(200_000)),
+        format!("{{\"command\": \"x\", {}}}", keys(200_000)),
+    ] {
+        let (_, discovery) =
+            world(|path| std::fs::write(path, format!("{{\"mcpServers\": {{\"big\": {entry}}}}}")).unwrap());
+        assert!(discovery.server("big").is_some());
+    }
+}
