@@ -144,6 +144,9 @@ pub(crate) fn problem_lines(problem: &Problem, env: &Env) -> Vec<String> {
 
 /// JSON in which what a terminal would act on stands as its code; it means the same.
 fn escaped(json: &str) -> String {
+    if json.bytes().all(|byte| byte == b'\n' || (0x20..0x7f).contains(&byte)) {
+        return json.to_owned();
+    }
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
         if c == '\n' || !is_hidden(c) {

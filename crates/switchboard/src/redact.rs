@@ -116,6 +116,8 @@ pub fn is_telling_option(arg: &str) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Show,
+    /// A quotation mark stands before it: it may be a name, as in JSON.
+    Named,
     /// A telling name stands before it; a colon would make it a secret.
     AfterName,
     /// It is a secret.
@@ -131,6 +133,10 @@ fn runs(text: &str, next: &mut Next) -> String {
     if text.trim_start().to_ascii_lowercase().starts_with("cookie:") && !text.contains(['|', '`', '(']) {
         return format!("Cookie: {STARS}");
     }
+    // The plainest words, such as `npx` and `-y`, are the most common ones.
+    if *next == Next::Show && text.len() < 20 && text.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return text.to_owned();
+    }
     let mut shown = String::with_capacity(text.len());
     for word in text.split_inclusive([' ', '\t', '"', '\'']) {
         let mut start = 0;
@@ -141,6 +147,8 @@ fn runs(text: &str, next: &mut Next) -> String {
             let separator = word[end..].chars().next().unwrap_or(' ');
             if CODE.contains(&separator) {
                 *next = Next::Show;
+            } else if separator == '"' && *next == Next::Show {
+                *next = Next::Named;
             }
             shown.push(separator);
             start = end + separator.len_utf8();
@@ -221,7 +229,7 @@ fn one_run(run: &str, next: &mut Next) -> String {
     {
         return format!("{STARS}@{host}");
     }
-    if is_telling(run) {
+    if before == Next::Named && is_telling(run) {
         *next = Next::AfterName;
     }
     if looks_random(run) { STARS.to_owned() } else { run.to_owned() }

@@ -6,7 +6,8 @@ use std::fmt::Write;
 
 /// Text as it may be shown on a terminal or in a report.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_hidden) {
+    let is_plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    if is_plain || !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);

@@ -176,9 +176,9 @@ fn entry(candidate: &Candidate<'_>, file: &OwnFile, text: Option<&str>) -> Resul
     }
     let entry = ServerEntry::from_spec(candidate.spec);
     // A server that its tool has switched off elsewhere stays off.
-    let entry = entry.map(|entry| match candidate.is_off {
-        true => ServerEntry { enabled: Some(false), ..entry },
-        false => entry,
+    let entry = entry.map(|entry| {
+        let enabled = if candidate.is_off { Some(false) } else { entry.enabled };
+        ServerEntry { enabled, ..entry }
     });
     entry.map_err(|inexpressible| {
         format!(

@@ -3,7 +3,7 @@
 //! The project's file comes before the user's, but may only set what cannot weaken the user's safety.
 //! A bad value is a [`Problem`] and is ignored.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ use crate::env::{Env, SWITCHBOARD_MCP_TIMEOUT_MS, SWITCHBOARD_STARTUP_WINDOW_MS}
 use crate::origin::{Origin, Scope};
 use crate::problem::{Code, Problem};
 use crate::provider::Provider;
-use crate::sources::tree::{Node, Value};
+use crate::sources::tree::{LastKeys, Node, Value};
 use crate::sources::{SettingsFile, nearest};
 use crate::visible::excerpt;
 
@@ -215,11 +215,10 @@ impl Reader {
     fn file(&mut self, file: &SettingsFile) {
         self.origin = Some(file.origin.clone());
         let entries = file.root.entries().unwrap_or_default();
-        let last: HashMap<&str, usize> =
-            entries.iter().enumerate().map(|(index, (key, _))| (key.text.as_ref(), index)).collect();
+        let keys = LastKeys::of(entries);
         for (index, (key, node)) in entries.iter().enumerate() {
             let name = key.text.as_ref();
-            if last.get(name) != Some(&index) {
+            if !keys.is_last(index) {
                 let message = format!("`{}` stands more than once; the last one counts", excerpt(name, 60));
                 // The map of servers has its own word for it.
                 if name != "mcp_servers" {

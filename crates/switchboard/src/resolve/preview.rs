@@ -160,24 +160,29 @@ fn directory(folder: Folder, env: &Env) -> String {
 
 /// Everything in a server that cannot be filled in.
 pub fn unresolved(name: &str, spec: &ServerSpec, origin: &Origin, env: &Env) -> Vec<Problem> {
-    let values: Vec<_> = match &spec.transport {
-        Transport::Stdio(stdio) => std::iter::once(&stdio.command)
-            .chain(&stdio.args)
-            .chain(stdio.env.iter().map(|pair| &pair.1))
-            .chain(&stdio.cwd)
-            .chain(&stdio.env_file)
-            .collect(),
-        Transport::Remote(endpoint) => {
-            std::iter::once(&endpoint.url).chain(endpoint.headers.iter().map(|pair| &pair.1)).collect()
-        }
-    };
-    // Most have no placeholder at all; then nothing need be named.
-    if values.iter().all(|value| value.is_plain()) {
+    if !has_placeholders(&spec.transport) {
         return Vec::new();
     }
     let fields = spec.transport.values().into_iter().filter(|(_, value)| !value.is_plain());
     let problems = fields.flat_map(|(field, value)| missing(&field, value, env));
     problems.map(|problem| problem.server(name).origin(origin.clone())).collect()
+}
+
+/// Most servers have none, and then no field need be named.
+fn has_placeholders(transport: &Transport) -> bool {
+    let in_pairs = |pairs: &[(String, Template)]| pairs.iter().any(|(_, value)| !value.is_plain());
+    let in_list = |list: &[Template]| list.iter().any(|value| !value.is_plain());
+    let in_option = |value: &Option<Template>| value.as_ref().is_some_and(|value| !value.is_plain());
+    match transport {
+        Transport::Stdio(stdio) => {
+            !stdio.command.is_plain()
+                || in_list(&stdio.args)
+                || in_pairs(&stdio.env)
+                || in_option(&stdio.cwd)
+                || in_option(&stdio.env_file)
+        }
+        Transport::Remote(endpoint) => !endpoint.url.is_plain() || in_pairs(&endpoint.headers),
+    }
 }
 
 /// A problem for each placeholder that cannot be filled in.

@@ -6,10 +6,8 @@
 mod conduct;
 mod login;
 
-use std::collections::HashMap;
-
 use super::dialect::{Dialect, Meaning};
-use super::tree::{Key, Node, Value};
+use super::tree::{Key, LastKeys, Node, Value};
 use crate::declared::{Auth, Declared, InheritEnv, Remote, Switch, TransportName};
 use crate::origin::Origin;
 use crate::problem::{Code, Problem};
@@ -114,20 +112,20 @@ struct Reader<'r> {
 impl Reader<'_> {
     /// Reads the known fields in the order of the table, so that of two that say the same the first counts.
     fn fields(&mut self, fields: &[(Key<'_>, Node<'_>)]) {
-        let last: HashMap<&str, usize> =
-            fields.iter().enumerate().map(|(index, (key, _))| (key.text.as_ref(), index)).collect();
+        let keys = LastKeys::of(fields);
+        let has_type = fields.iter().any(|(key, _)| key.text == "type");
         let mut known = Vec::with_capacity(fields.len());
         let mut unknown = 0;
         for (index, (key, value)) in fields.iter().enumerate() {
             self.line = key.line;
-            if last.get(key.text.as_ref()) != Some(&index) {
+            if !keys.is_last(index) {
                 let message =
                     format!("`{}` stands more than once; the last one counts", excerpt(&key.text, 60));
                 self.report(Problem::new(Code::DuplicateKey, message).hint("remove one of them"));
                 continue;
             }
             // Where both stand, `type` is the transport, and `transport` something of its tool's own.
-            let is_other = key.text == "transport" && last.contains_key("type");
+            let is_other = key.text == "transport" && has_type;
             match self.dialect.meaning(&key.text).filter(|_| !is_other) {
                 Some((place, meaning)) => known.push((place, meaning, key, value)),
                 None if unknown < MAX_UNKNOWN => {
@@ -338,10 +336,9 @@ impl Reader<'_> {
             return Vec::new();
         };
         let mut pairs: Vec<(String, Template)> = Vec::with_capacity(entries.len());
-        let last: HashMap<&str, usize> =
-            entries.iter().enumerate().map(|(index, (name, _))| (name.text.as_ref(), index)).collect();
+        let keys = LastKeys::of(entries);
         for (index, (name, value)) in entries.iter().enumerate() {
-            if last.get(name.text.as_ref()) != Some(&index) {
+            if !keys.is_last(index) {
                 let message =
                     format!("`{key}.{}` stands more than once; the last one counts", excerpt(&name.text, 60));
                 self.report(Problem::new(Code::DuplicateKey, message).hint("remove one of them"));

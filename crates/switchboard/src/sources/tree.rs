@@ -1,6 +1,7 @@
 //! The shape all formats are read into: a plain tree that remembers its lines.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use crate::visible::excerpt;
 
@@ -142,5 +143,30 @@ impl<'a> Node<'a> {
             ),
         };
         Node { line: self.line, value }
+    }
+}
+
+/// Tells which of repeated keys is the last, without comparing each with each in a large object.
+#[derive(Debug)]
+pub struct LastKeys<'n, 'a> {
+    entries: &'n [(Key<'a>, Node<'a>)],
+    /// Only for large objects: most have a handful of keys.
+    places: Option<HashMap<&'n str, usize>>,
+}
+
+impl<'n, 'a> LastKeys<'n, 'a> {
+    /// For the entries of an object.
+    pub fn of(entries: &'n [(Key<'a>, Node<'a>)]) -> Self {
+        let all = || entries.iter().enumerate().map(|(index, (key, _))| (key.text.as_ref(), index)).collect();
+        Self { entries, places: (entries.len() > 32).then(all) }
+    }
+
+    /// Whether no later entry has the same key.
+    pub fn is_last(&self, index: usize) -> bool {
+        let text = &self.entries[index].0.text;
+        match &self.places {
+            Some(places) => places.get(text.as_ref()) == Some(&index),
+            None => self.entries[index + 1..].iter().all(|(later, _)| later.text != *text),
+        }
     }
 }

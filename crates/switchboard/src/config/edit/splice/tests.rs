@@ -84,7 +84,7 @@ fn what_cannot_be_edited_is_refused_with_its_line() {
 #[test]
 fn the_container_is_where_the_servers_are() {
     let check = |text: &str, expected: &[&str]| {
-        assert_eq!(Document::read(text).unwrap().container().unwrap(), expected)
+        assert_eq!(Document::read(text).unwrap().container().unwrap(), expected);
     };
     check("", &["mcpServers"]);
     check("{\"mcpServers\": {}}", &["mcpServers"]);
