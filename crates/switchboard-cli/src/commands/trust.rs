@@ -126,10 +126,8 @@ fn definition(context: &Context, server: &Server) -> Vec<String> {
     let mut lines = vec![format!("{STRONG}{name}{STRONG:#}  {FAINT}{place}{FAINT:#}")];
     lines.extend(transport(&spec.transport));
     for (field, value) in spec.transport.values() {
-        let is_pair = field.starts_with("env.") || field.starts_with("headers.");
-        let own = value.shell_command().filter(|_| is_pair);
+        let own = value.shell_command().filter(|_| field.name().is_some());
         for command in own.into_iter().chain(value.inner_commands()) {
-            let field = visible(&field);
             lines.push(format!("  {WAITING}runs `{}` for {field}{WAITING:#}", redact::word(command)));
         }
     }

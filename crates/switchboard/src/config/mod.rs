@@ -17,5 +17,5 @@ pub mod write;
 
 pub use plan::{Because, Options, Plan, Server, SetAside, State};
 pub use settings::Settings;
-pub use spec::{Endpoint, ServerSpec, Stdio, Transport};
+pub use spec::{Endpoint, Field, ServerSpec, Stdio, Transport};
 pub use trust::{Approvals, Approved, Consent};

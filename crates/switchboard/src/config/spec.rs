@@ -1,9 +1,11 @@
 //! A server in canonical form: checked, with exactly one transport, nothing expanded.
 
+use std::fmt;
 use std::hash::Hash;
 
 use crate::declared::{Auth, Conduct, InheritEnv, Remote};
 use crate::template::Template;
+use crate::visible::visible;
 
 /// A server one could connect to.
 #[derive(Debug, Clone)]
@@ -61,26 +63,65 @@ impl Transport {
         }
     }
 
-    /// Every string of it that may hold a secret command or placeholder, with the name of its field.
-    pub fn values(&self) -> Vec<(String, &Template)> {
-        let pairs = |field: &str, pairs: &'_ [(String, Template)]| -> Vec<String> {
-            pairs.iter().map(|(name, _)| format!("{field}.{name}")).collect()
-        };
+    /// Every string of it that may hold a placeholder, with its field.
+    pub fn values(&self) -> Vec<(Field<'_>, &Template)> {
         match self {
             Self::Stdio(stdio) => {
-                let mut values = vec![("command".to_owned(), &stdio.command)];
-                values.extend(stdio.args.iter().enumerate().map(|(i, arg)| (format!("args[{i}]"), arg)));
-                values.extend(pairs("env", &stdio.env).into_iter().zip(stdio.env.iter().map(|pair| &pair.1)));
-                values.extend(stdio.env_file.iter().map(|file| ("envFile".to_owned(), file)));
-                values.extend(stdio.cwd.iter().map(|cwd| ("cwd".to_owned(), cwd)));
+                let mut values = vec![(Field::Command, &stdio.command)];
+                values.extend(stdio.args.iter().enumerate().map(|(index, arg)| (Field::Arg(index), arg)));
+                values.extend(stdio.env.iter().map(|(name, value)| (Field::Env(name), value)));
+                values.extend(stdio.env_file.iter().map(|file| (Field::EnvFile, file)));
+                values.extend(stdio.cwd.iter().map(|cwd| (Field::Cwd, cwd)));
                 values
             }
             Self::Remote(endpoint) => {
-                let mut values = vec![("url".to_owned(), &endpoint.url)];
-                let headers = endpoint.headers.iter().map(|pair| &pair.1);
-                values.extend(pairs("headers", &endpoint.headers).into_iter().zip(headers));
+                let mut values = vec![(Field::Url, &endpoint.url)];
+                values.extend(endpoint.headers.iter().map(|(name, value)| (Field::Header(name), value)));
                 values
             }
+        }
+    }
+}
+
+/// A field of a server that holds a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field<'a> {
+    /// The program.
+    Command,
+    /// One argument, counted from 0.
+    Arg(usize),
+    /// A variable.
+    Env(&'a str),
+    /// The file with more variables.
+    EnvFile,
+    /// The directory.
+    Cwd,
+    /// The address.
+    Url,
+    /// A header.
+    Header(&'a str),
+}
+
+impl Field<'_> {
+    /// The name of the variable or header, whose value is a secret, may be a `!command` or the name of a variable.
+    pub const fn name(&self) -> Option<&str> {
+        match self {
+            Self::Env(name) | Self::Header(name) => Some(name),
+            Self::Command | Self::Arg(_) | Self::EnvFile | Self::Cwd | Self::Url => None,
+        }
+    }
+}
+
+impl fmt::Display for Field<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command => f.write_str("command"),
+            Self::Arg(index) => write!(f, "args[{index}]"),
+            Self::Env(name) => write!(f, "env.{}", visible(name)),
+            Self::EnvFile => f.write_str("envFile"),
+            Self::Cwd => f.write_str("cwd"),
+            Self::Url => f.write_str("url"),
+            Self::Header(name) => write!(f, "headers.{}", visible(name)),
         }
     }
 }

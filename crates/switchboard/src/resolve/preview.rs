@@ -1,8 +1,6 @@
 //! What each value is made of, for people: placeholders filled in where that is harmless, secrets hidden.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use crate::config::{ServerSpec, Transport};
+use crate::config::{Field, ServerSpec, Transport};
 use crate::env::Env;
 use crate::origin::Origin;
 use crate::problem::{Code, Problem};
@@ -24,57 +22,38 @@ pub struct Preview {
 pub fn preview(name: &str, spec: &ServerSpec, origin: &Origin, env: &Env) -> (Vec<Preview>, Vec<Problem>) {
     let mut previews = Vec::new();
     let mut problems = Vec::new();
-    let shown_args = shown_args(spec);
+    let shown_args = match &spec.transport {
+        Transport::Stdio(stdio) => redact::args(&stdio.args),
+        Transport::Remote(_) => Vec::new(),
+    };
     for (field, template) in spec.transport.values() {
-        let is_pair = field.starts_with("env.") || field.starts_with("headers.");
-        let (from, resolved) = if is_pair {
-            (redact::value(template), pair(template, env))
-        } else if let Some(shown) = shown_args.get(&field) {
-            // After a telling option even a variable's value is a secret.
-            let hidden = shown.contains(redact::STARS);
-            let resolved =
-                if hidden || shown_args.is_after_option(&field) { None } else { shown_word(template, env) };
-            (shown.clone(), resolved.or_else(|| expand(template, env).map(|_| redact::STARS.to_owned())))
-        } else {
-            (redact::word(template.raw()), shown_word(template, env))
+        let (from, resolved) = match field {
+            Field::Env(_) | Field::Header(_) => (redact::value(template), pair(template, env)),
+            Field::Arg(index) => {
+                let from = shown_args[index].clone();
+                // After a telling option even a variable's value is a secret.
+                let is_secret = from.contains(redact::STARS) || follows_option(spec, index);
+                let hidden = || expand(template, env).map(|_| redact::STARS.to_owned());
+                let resolved = if is_secret { hidden() } else { shown_word(template, env) };
+                (from, resolved)
+            }
+            Field::Command | Field::EnvFile | Field::Cwd | Field::Url => {
+                (redact::word(template.raw()), shown_word(template, env))
+            }
         };
-        for problem in missing(&field, template, env) {
-            problems.push(problem.server(name).origin(origin.clone()));
-        }
-        let resolved = if template.is_plain() && !is_pair { Some(from.clone()) } else { resolved };
-        previews.push(Preview { field, from, resolved });
+        problems
+            .extend(missing(field, template, env).map(|problem| problem.server(name).origin(origin.clone())));
+        let resolved =
+            if template.is_plain() && field.name().is_none() { Some(from.clone()) } else { resolved };
+        previews.push(Preview { field: field.to_string(), from, resolved });
     }
     (previews, problems)
 }
 
-/// The arguments as they may be shown, by field name.
-#[derive(Default)]
-struct ShownArgs {
-    shown: BTreeMap<String, String>,
-    after_option: BTreeSet<String>,
-}
-
-impl ShownArgs {
-    fn get(&self, field: &str) -> Option<&String> {
-        self.shown.get(field)
-    }
-
-    fn is_after_option(&self, field: &str) -> bool {
-        self.after_option.contains(field)
-    }
-}
-
-fn shown_args(spec: &ServerSpec) -> ShownArgs {
-    let Transport::Stdio(stdio) = &spec.transport else { return ShownArgs::default() };
-    let mut args = ShownArgs::default();
-    for (index, shown) in redact::args(&stdio.args).into_iter().enumerate() {
-        let field = format!("args[{index}]");
-        if index > 0 && redact::is_telling_option(stdio.args[index - 1].raw()) {
-            args.after_option.insert(field.clone());
-        }
-        args.shown.insert(field, shown);
-    }
-    args
+/// Whether the argument follows an option that tells of a secret.
+fn follows_option(spec: &ServerSpec, index: usize) -> bool {
+    let Transport::Stdio(stdio) = &spec.transport else { return false };
+    index.checked_sub(1).is_some_and(|before| redact::is_telling_option(stdio.args[before].raw()))
 }
 
 /// A word with its variables filled in, except for those whose names tell of a secret.
@@ -160,35 +139,14 @@ fn directory(folder: Folder, env: &Env) -> String {
 
 /// Everything in a server that cannot be filled in.
 pub fn unresolved(name: &str, spec: &ServerSpec, origin: &Origin, env: &Env) -> Vec<Problem> {
-    if !has_placeholders(&spec.transport) {
-        return Vec::new();
-    }
-    let fields = spec.transport.values().into_iter().filter(|(_, value)| !value.is_plain());
-    let problems = fields.flat_map(|(field, value)| missing(&field, value, env));
+    let values = spec.transport.values().into_iter().filter(|(_, value)| !value.is_plain());
+    let problems = values.flat_map(|(field, value)| missing(field, value, env));
     problems.map(|problem| problem.server(name).origin(origin.clone())).collect()
 }
 
-/// Most servers have none, and then no field need be named.
-fn has_placeholders(transport: &Transport) -> bool {
-    let in_pairs = |pairs: &[(String, Template)]| pairs.iter().any(|(_, value)| !value.is_plain());
-    let in_list = |list: &[Template]| list.iter().any(|value| !value.is_plain());
-    let in_option = |value: &Option<Template>| value.as_ref().is_some_and(|value| !value.is_plain());
-    match transport {
-        Transport::Stdio(stdio) => {
-            !stdio.command.is_plain()
-                || in_list(&stdio.args)
-                || in_pairs(&stdio.env)
-                || in_option(&stdio.cwd)
-                || in_option(&stdio.env_file)
-        }
-        Transport::Remote(endpoint) => !endpoint.url.is_plain() || in_pairs(&endpoint.headers),
-    }
-}
-
 /// A problem for each placeholder that cannot be filled in.
-fn missing(field: &str, template: &Template, env: &Env) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for part in template.parts() {
+fn missing<'a>(field: Field<'a>, template: &'a Template, env: &'a Env) -> impl Iterator<Item = Problem> + 'a {
+    template.parts().filter_map(move |part| {
         let problem = match part {
             PartRef::Variable { name, default: None } if env.is_unreadable(name) => Problem::new(
                 Code::VariableUnset,
@@ -216,9 +174,8 @@ fn missing(field: &str, template: &Template, env: &Env) -> Vec<Problem> {
                     format!("`{field}` holds `{}`, which nobody fills in", crate::visible::excerpt(text, 60));
                 Problem::new(Code::PlaceholderUnsupported, message)
             }
-            _ => continue,
+            _ => return None,
         };
-        problems.push(problem);
-    }
-    problems
+        Some(problem)
+    })
 }
