@@ -85,7 +85,8 @@ fn key(problem: &Problem) -> impl Ord + '_ {
     (
         problem.severity(),
         origin.map(|origin| (origin.provider, origin.scope)),
-        origin.and_then(|origin| origin.path.as_deref()),
+        // As bytes: comparing paths part by part is slow.
+        origin.and_then(|origin| origin.path.as_deref()).map(Path::as_os_str),
         origin.and_then(|origin| origin.line),
         problem.code,
         problem.server.as_deref(),

@@ -267,6 +267,9 @@ pub fn url(text: &str) -> String {
 
 /// Whether a variable, header or option of this name usually carries a secret.
 pub fn is_telling(name: &str) -> bool {
+    if name.len() < 3 {
+        return false;
+    }
     let name: String =
         name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     let ends = ["key", "pass", "pat", "pin"];

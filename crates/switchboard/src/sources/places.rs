@@ -4,6 +4,8 @@
 //! provider by provider, project before user, nearest directory first. Nothing is opened here, so the paths of
 //! all three systems can be tested on any of them.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::syntax::Format;
@@ -85,6 +87,15 @@ pub enum Spot {
     InEach(PathBuf, &'static str),
 }
 
+impl Spot {
+    /// The file or directory.
+    fn path(&self) -> &Path {
+        match self {
+            Self::File(path) | Self::FilesIn(path) | Self::InEach(path, _) => path,
+        }
+    }
+}
+
 /// Where in a file the servers stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Container {
@@ -110,11 +121,11 @@ pub fn places(env: &Env, project: &Project) -> Vec<Place> {
     apps(&mut list);
     let mut places = list.places;
     // In the home directory, the user's own files are not a project's.
-    let own: Vec<Spot> =
-        places.iter().filter(|place| place.scope == Scope::User).map(|place| place.spot.clone()).collect();
+    let users = places.iter().filter(|place| place.scope == Scope::User);
+    let own: HashSet<OsString> = users.map(|place| place.spot.path().as_os_str().to_owned()).collect();
     places.retain(|place| {
         let private = matches!(place.container, Container::ClaudeProject(_));
-        place.scope == Scope::User || private || !own.contains(&place.spot)
+        place.scope == Scope::User || private || !own.contains(place.spot.path().as_os_str())
     });
     // Stable: inside a provider the order above stays.
     places.sort_by_key(|place| (place.provider, place.scope));
