@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use switchboard::config::plan::shell_word;
+use switchboard::visible::shell_word;
 use switchboard::{Env, Options, Provider, discover};
 
 /// The MCP runtime for coding agents: every server you have configured, in any tool.

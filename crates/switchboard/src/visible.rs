@@ -35,6 +35,24 @@ pub fn excerpt(text: &str, max_chars: usize) -> String {
     }
 }
 
+/// A name as one types it into a shell.
+pub fn shell_word(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c);
+    if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    if visible(name) == name {
+        return format!("'{}'", name.replace('\'', "'\\''"));
+    }
+    // What cannot be seen cannot be typed, except as its code.
+    let escaped = name.chars().map(|c| match c {
+        '\'' | '\\' => format!("\\{c}"),
+        c if !is_hidden(c) => c.to_string(),
+        c => format!("\\U{:08x}", u32::from(c)),
+    });
+    format!("$'{}'", escaped.collect::<String>())
+}
+
 /// Control characters, direction marks, zero-width and tag characters.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
@@ -65,5 +83,15 @@ mod tests {
     fn an_excerpt_says_that_it_is_one() {
         assert_eq!(excerpt("abcdef", 3), "abc…");
         assert_eq!(excerpt("abc", 3), "abc");
+    }
+
+    #[test]
+    fn a_name_can_be_typed_into_a_shell() {
+        assert_eq!(shell_word("my-server"), "my-server");
+        assert_eq!(shell_word("a b"), "'a b'");
+        assert_eq!(shell_word("it's"), "'it'\\''s'");
+        assert_eq!(shell_word("-x"), "'-x'");
+        assert_eq!(shell_word(""), "''");
+        assert_eq!(shell_word("a\u{1b}'b"), "$'a\\U0000001b\\'b'");
     }
 }

@@ -91,7 +91,7 @@ fn waiting(discovery: &Discovery) -> Option<Problem> {
         .servers
         .iter()
         .filter(|server| server.state() == State::Untrusted && server.origin.provider != Provider::BuiltIn)
-        .map(|server| switchboard::config::plan::shell_word(&server.name))
+        .map(|server| switchboard::visible::shell_word(&server.name))
         .collect();
     if names.is_empty() {
         return None;

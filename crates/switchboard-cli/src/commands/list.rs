@@ -109,7 +109,7 @@ fn remarks(context: &Context, discovery: &Discovery) {
         .iter()
         // Built-in servers that nobody asked for need not be approved.
         .filter(|server| server.state() == State::Untrusted && server.origin.provider != Provider::BuiltIn)
-        .map(|server| switchboard::config::plan::shell_word(&server.name))
+        .map(|server| switchboard::visible::shell_word(&server.name))
         .collect();
     if !waiting.is_empty() {
         let names = match waiting.len() {

@@ -2,6 +2,7 @@
 
 use switchboard::config::edit::{EditError, OwnFile};
 use switchboard::sources::places;
+use switchboard::visible::shell_word;
 use switchboard::{Discovery, Origin};
 
 use super::{Context, Outcome, own_file, privacy};
@@ -54,7 +55,7 @@ fn not_ours(context: &Context, discovery: &Discovery, name: &str) -> CommandErro
         };
         CommandError::usage("not-our-file", message)
             .server(name)
-            .hint(format!("switch it off instead: switchboard disable {name}"))
+            .hint(format!("switch it off instead: switchboard disable {}", shell_word(name)))
     } else {
         let path = places::project_file(&context.env, &discovery.project);
         EditError::Missing { name: name.to_owned(), path }.into()

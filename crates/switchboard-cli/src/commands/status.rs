@@ -51,7 +51,7 @@ fn row(server: &Server, discovery: &Discovery, env: &Env) -> StatusRow {
         State::Disabled => ("disabled".to_owned(), None),
         State::Invalid => ("invalid".to_owned(), server.definition.as_ref().err().cloned()),
         State::Untrusted => {
-            let word = switchboard::config::plan::shell_word(&server.name);
+            let word = switchboard::visible::shell_word(&server.name);
             ("untrusted".to_owned(), Some(format!("switchboard trust {word}")))
         }
         State::Enabled => readiness(server, discovery, env),

@@ -3,6 +3,7 @@
 use switchboard::config::edit::OwnFile;
 use switchboard::declared::{Conduct, Switch};
 use switchboard::sources::places;
+use switchboard::visible::shell_word;
 use switchboard::{Origin, Provider, Server, State};
 
 use super::{Context, Outcome, privacy, unknown_server};
@@ -31,7 +32,9 @@ pub(super) fn run(context: &Context, name: &str, to: Switch) -> Result<Outcome, 
     let written = write(context, name, to, origin, &conduct)?;
     context.printer.remark(&format!("`{name}` is now {word} ({})", context.env.display(&written)));
     if to == On && context.discover().server(name).is_some_and(|server| server.state() == State::Untrusted) {
-        context.printer.remark(&format!("It waits for your approval: switchboard trust {name}"));
+        context
+            .printer
+            .remark(&format!("It waits for your approval: switchboard trust {}", shell_word(name)));
     }
     done(context, name, word)
 }

@@ -4,7 +4,7 @@ use inquire::MultiSelect;
 use switchboard::config::{Approvals, Approved, Transport};
 use switchboard::declared::{Approval, Auth, InheritEnv};
 use switchboard::env::SWITCHBOARD_TRUST;
-use switchboard::visible::{excerpt, visible};
+use switchboard::visible::{excerpt, shell_word, visible};
 use switchboard::{Consent, Discovery, Options, Server, State, discover, redact};
 
 use super::{Context, Outcome, s, unknown_server};
@@ -210,7 +210,7 @@ pub(super) fn untrust(context: &Context, names: &[String], all: bool) -> Result<
                 let message = format!("`{name}` is trusted because {}", server.consent.reason());
                 CommandError::usage("always-trusted", message)
                     .server(name)
-                    .hint(format!("switch it off instead: switchboard disable {name}"))
+                    .hint(format!("switch it off instead: switchboard disable {}", shell_word(name)))
             }
             None if removed == 0 => unknown_server(&discovery, name),
             Some(_) | None => continue,

@@ -18,7 +18,7 @@ use crate::problem::{Code, Problem};
 use crate::provider::Provider;
 use crate::sources::places::Project;
 use crate::sources::{Found, Switches};
-use crate::visible::{excerpt, is_hidden, visible};
+use crate::visible::{excerpt, shell_word};
 
 /// What a host wants of discovery.
 #[derive(Debug, Clone, Copy, Default)]
@@ -470,24 +470,6 @@ fn aside_problem(aside: &SetAside) -> Problem {
             Problem::new(Code::Filtered, format!("`{name}` is left out: built-in servers are switched off"))
         }
     }
-}
-
-/// A name as one types it into a shell.
-pub fn shell_word(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c);
-    if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain) {
-        return name.to_owned();
-    }
-    if visible(name) == name {
-        return format!("'{}'", name.replace('\'', "'\\''"));
-    }
-    // What cannot be seen cannot be typed, except as its code.
-    let escaped = name.chars().map(|c| match c {
-        '\'' | '\\' => format!("\\{c}"),
-        c if !is_hidden(c) => c.to_string(),
-        c => format!("\\U{:08x}", u32::from(c)),
-    });
-    format!("$'{}'", escaped.collect::<String>())
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use atomic_write_file::AtomicWriteFile;
 
 use crate::problem::{Explain, Problem};
-use crate::sources::read;
+use crate::sources::read::{self, BYTE_ORDER_MARK};
 
 /// How long another writer may keep us waiting.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
@@ -21,7 +21,6 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 const ATTEMPTS: u32 = 5;
 /// How long the lock stays free for others after it was ours; whoever waits looks twice as often.
 const POLITENESS: Duration = Duration::from_millis(1);
-const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Who may read a file that is made anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -254,19 +253,8 @@ fn make_parent(path: &Path, privacy: Privacy) -> Result<(), WriteError> {
 
 /// The text with its byte order mark; `None` when there is no file.
 fn read_whole(path: &Path) -> Result<Option<String>, WriteError> {
-    // The careful reader first: it refuses pipes, directories, giants and what is not text.
-    match read::text(path) {
-        Ok(None) => return Ok(None),
-        Ok(Some(_)) => {}
-        Err(problem) => {
-            return Err(WriteError::Unusable { path: path.to_owned(), problem: Box::new(problem) });
-        }
-    }
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(io_error(path, error)),
-    }
+    read::whole(path)
+        .map_err(|problem| WriteError::Unusable { path: path.to_owned(), problem: Box::new(problem) })
 }
 
 /// Replacing a file needs no right to write it, so the mode must be asked.

@@ -73,7 +73,13 @@ pub fn find(env: &Env, project: &Project) -> Found {
     let mut by_path: BTreeMap<Arc<Path>, Shared<'_>> = BTreeMap::new();
     let mut rank = 0;
     for place in &places {
-        for (path, format) in read::files(&place.spot, place.format) {
+        let files = read::files(&place.spot, place.format).unwrap_or_else(|problem| {
+            let path = Some(place.spot.path().into());
+            let origin = Origin { provider: place.provider, scope: place.scope, path, line: None };
+            found.problems.push(problem.origin(origin));
+            Vec::new()
+        });
+        for (path, format) in files {
             let shared = by_path.entry(path.into()).or_insert_with(|| Shared { format, places: Vec::new() });
             shared.places.push((rank, place));
             rank += 1;

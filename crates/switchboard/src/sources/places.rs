@@ -89,7 +89,7 @@ pub enum Spot {
 
 impl Spot {
     /// The file or directory.
-    fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         match self {
             Self::File(path) | Self::FilesIn(path) | Self::InEach(path, _) => path,
         }

@@ -13,17 +13,21 @@ use crate::problem::{Code, Problem};
 /// Larger files are not read: 16 MiB.
 pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
+/// What some editors put before a text.
+pub const BYTE_ORDER_MARK: &str = "\u{feff}";
+
 /// The text of a file, without a byte order mark; `None` when there is no such file.
 pub fn text(path: &Path) -> Result<Option<String>, Problem> {
-    let bytes = match bytes(path) {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => return Ok(None),
-        Err(problem) => return Err(problem),
-    };
-    let bytes = match bytes.strip_prefix(b"\xEF\xBB\xBF") {
-        Some(rest) => rest.to_vec(),
-        None => bytes,
-    };
+    let text = whole(path)?;
+    Ok(text.map(|text| match text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    }))
+}
+
+/// The text of a file as it is; `None` when there is no such file.
+pub fn whole(path: &Path) -> Result<Option<String>, Problem> {
+    let Some(bytes) = bytes(path)? else { return Ok(None) };
     String::from_utf8(bytes).map(Some).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let line = String::from_utf8_lossy(&error.as_bytes()[..at]).lines().count().max(1);
@@ -102,16 +106,16 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 /// The files of a spot and their formats, sorted by name.
-pub fn files(spot: &Spot, format: Format) -> Vec<(PathBuf, Format)> {
-    match spot {
+pub fn files(spot: &Spot, format: Format) -> Result<Vec<(PathBuf, Format)>, Problem> {
+    Ok(match spot {
         Spot::File(path) => vec![(path.clone(), format)],
         Spot::FilesIn(dir) => {
-            children(dir).into_iter().filter_map(|path| Some((path.clone(), by_extension(&path)?))).collect()
+            children(dir)?.into_iter().filter_map(|path| Some((path.clone(), by_extension(&path)?))).collect()
         }
         Spot::InEach(dir, name) => {
-            children(dir).into_iter().map(|child| (child.join(name), format)).collect()
+            children(dir)?.into_iter().map(|child| (child.join(name), format)).collect()
         }
-    }
+    })
 }
 
 fn by_extension(path: &Path) -> Option<Format> {
@@ -122,10 +126,14 @@ fn by_extension(path: &Path) -> Option<Format> {
     }
 }
 
-/// A directory that is not there, or cannot be listed, has no children.
-fn children(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = dir.read_dir() else { return Vec::new() };
+/// A directory that is not there has no children.
+fn children(dir: &Path) -> Result<Vec<PathBuf>, Problem> {
+    let entries = match dir.read_dir() {
+        Ok(entries) => entries,
+        Err(error) if is_absent(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(unreadable(&error)),
+    };
     let mut children: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     children.sort();
-    children
+    Ok(children)
 }

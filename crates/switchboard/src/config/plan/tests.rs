@@ -101,13 +101,3 @@ fn a_glob_stands_for_any_text() {
     check("a*c*e", "abde", false);
     check("*-test", "x-test-y", false);
 }
-
-#[test]
-fn a_name_can_be_typed_into_a_shell() {
-    assert_eq!(shell_word("my-server"), "my-server");
-    assert_eq!(shell_word("a b"), "'a b'");
-    assert_eq!(shell_word("it's"), "'it'\\''s'");
-    assert_eq!(shell_word("-x"), "'-x'");
-    assert_eq!(shell_word(""), "''");
-    assert_eq!(shell_word("a\u{1b}'b"), "$'a\\U0000001b\\'b'");
-}
