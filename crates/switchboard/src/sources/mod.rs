@@ -13,13 +13,14 @@ mod builtin;
 pub(crate) mod container;
 pub(crate) mod dialect;
 mod entry;
+mod nearest;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
 pub use container::Switches;
-pub(crate) use entry::nearest;
+pub(crate) use nearest::nearest;
 use places::{Place, Project};
 use syntax::Format;
 use tree::Node;
