@@ -17,6 +17,8 @@ pub struct Declaration {
     pub origin: Origin,
     /// Its place in the order of precedence: lower counts first.
     pub rank: Rank,
+    /// Whether the entry is switched on, which can be told even if nothing else can.
+    pub switch: Switch,
     /// What it says, or why it says nothing.
     pub content: Result<Box<Declared>, String>,
 }

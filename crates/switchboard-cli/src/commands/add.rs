@@ -39,8 +39,14 @@ pub(super) fn run(context: &Context, add: Add) -> Result<Outcome, CommandError> 
     file.add(&name, &entry, if_exists)?;
     write_schema(&path, target);
     approve(context, &[&name], target, &path)?;
-    let warnings: Vec<Warning> =
-        secret_warning(&spec, target).into_iter().chain(shadow_warning(context, &name, &path)).collect();
+    let warnings: Vec<Warning> = [
+        secret_warning(&spec, target),
+        mode_warning(&spec, target, &path),
+        shadow_warning(context, &name, &path),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     if context.printer.json {
         let messages: Vec<_> = warnings.iter().map(|warning| &warning.message).collect();
         let scope = scope(target).as_str();
@@ -196,6 +202,23 @@ pub(super) fn secret_warning(spec: &ServerSpec, scope: ScopeArg) -> Option<Warni
         message: format!("`{field}` now stands in clear text in a file that is shared with the project"),
         hint: "use --scope user, or a placeholder such as '${TOKEN}'".to_owned(),
     })
+}
+
+/// A secret in a file of the user's that others on the machine may read.
+#[cfg(unix)]
+fn mode_warning(spec: &ServerSpec, scope: ScopeArg, path: &Path) -> Option<Warning> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(path).ok()?.permissions().mode();
+    let field = resolve::clear_secret(spec).filter(|_| scope == ScopeArg::User && mode & 0o077 != 0)?;
+    Some(Warning {
+        message: format!("`{field}` now stands in clear text in a file that others on this machine may read"),
+        hint: format!("chmod 600 {}", path.display()),
+    })
+}
+
+#[cfg(not(unix))]
+fn mode_warning(_spec: &ServerSpec, _scope: ScopeArg, _path: &Path) -> Option<Warning> {
+    None
 }
 
 /// The new definition may not be the one that counts.

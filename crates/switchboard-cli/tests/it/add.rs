@@ -147,3 +147,15 @@ fn only_what_was_added_is_approved() {
     sandbox.write(".switchboard/mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"evil\"}}}");
     assert!(run(&sandbox, &["list"]).contains("a         untrusted"));
 }
+
+#[test]
+fn warns_of_a_secret_in_a_file_that_others_may_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("~/.switchboard/mcp.json", "{\"mcpServers\": {}}\n");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    insta::assert_snapshot!(run(
+        &sandbox,
+        &["add", "a", "--scope", "user", "--url", "https://a.dev", "--token", "hunter2"]
+    ));
+}

@@ -181,8 +181,8 @@ pub(crate) fn plan(found: Found, inputs: &Inputs<'_>) -> Plan {
     let rules = Rules::of(overridden, replacing, inputs);
     let winners = winners(&declarations, &rules);
     for (index, declaration) in declarations.into_iter().enumerate() {
-        let Declaration { name, origin, content, .. } = declaration;
-        let switch_of_tool = switched_by_tool(&name, &origin, content.as_deref().ok(), &switches);
+        let Declaration { name, origin, switch: own, content, .. } = declaration;
+        let switch_of_tool = switched_by_tool(&name, &origin, own, &switches);
         let ours =
             switches.get(&(Provider::Native, Scope::User)).and_then(|ours| says(ours, &name, Match::Exact));
         let switch = ours.unwrap_or(switch_of_tool);
@@ -271,10 +271,9 @@ impl<'a> Rules<'a> {
 fn switched_by_tool(
     name: &str,
     origin: &Origin,
-    declared: Option<&Declared>,
+    own: Switch,
     switches: &BTreeMap<(Provider, Scope), Switches>,
 ) -> Switch {
-    let own = declared.map_or(Switch::On, |declared| declared.conduct.enabled);
     if switches.is_empty() {
         return own;
     }

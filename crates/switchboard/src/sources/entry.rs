@@ -19,8 +19,8 @@ use crate::visible::excerpt;
 
 /// What came of one entry.
 pub(super) enum Outcome {
-    /// A server, or the reason why it is none.
-    Server(Result<Box<Declared>, String>),
+    /// A server, or the reason why it is none; and whether it is switched on.
+    Server(Result<Box<Declared>, String>, Switch),
     /// Something that is not meant to be a server, and whether it switches one that is.
     Skipped(Problem, Option<bool>),
 }
@@ -34,7 +34,8 @@ pub(super) fn read(
     problems: &mut Vec<Problem>,
 ) -> Outcome {
     let Some(fields) = node.entries() else {
-        return Outcome::Server(Err(format!("the entry must be an object, not {}", node.kind())));
+        let reason = format!("the entry must be an object, not {}", node.kind());
+        return Outcome::Server(Err(reason), Switch::On);
     };
     if let Some(reason) = not_a_server(node, origin.provider) {
         let problem = Problem::new(Code::NotAServer, format!("`{}` is {reason}", excerpt(name, 60)));
@@ -57,10 +58,11 @@ pub(super) fn read(
     };
     reader.fields(fields);
     reader.finish();
+    let switch = reader.declared.conduct.enabled;
     if reader.reasons.is_empty() {
-        Outcome::Server(Ok(Box::new(reader.declared)))
+        Outcome::Server(Ok(Box::new(reader.declared)), switch)
     } else {
-        Outcome::Server(Err(reader.reasons.join("; ")))
+        Outcome::Server(Err(reader.reasons.join("; ")), switch)
     }
 }
 

@@ -228,9 +228,15 @@ impl Found {
                 None => total + index,
             };
             match entry::read(entry.node, name, &origin, &dialect, &mut self.problems) {
-                entry::Outcome::Server(content) => {
+                entry::Outcome::Server(content, switch) => {
                     let rank = Rank { file: rank, entry: order };
-                    self.declarations.push(Declaration { name: name.to_owned(), origin, rank, content });
+                    self.declarations.push(Declaration {
+                        name: name.to_owned(),
+                        origin,
+                        rank,
+                        switch,
+                        content,
+                    });
                 }
                 entry::Outcome::Skipped(problem, switch) => {
                     self.problems.push(problem);

@@ -32,6 +32,9 @@ fn a_disabled_server_keeps_its_name() {
     let discovery = discover(&sandbox.env(), Options::default());
     assert_eq!(discovery.server("a").unwrap().state(), State::Disabled);
     assert_eq!(discovery.server("b").unwrap().state(), State::Disabled);
+    // Also when nothing else about it is right.
+    sandbox.write("~/.cursor/mcp.json", servers("\"c\": {\"disabled\": true, \"args\": \"x\"}"));
+    assert_eq!(discover(&sandbox.env(), Options::default()).server("c").unwrap().state(), State::Disabled);
     assert!(discovery.shadowed.iter().any(|aside| aside.name == "a"));
 }
 

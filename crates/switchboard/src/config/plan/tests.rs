@@ -14,7 +14,7 @@ fn declaration(name: &str, provider: Provider, scope: Scope, rank: Rank, command
     declared.command = Some(Template::plain(format!("program-{command}")));
     let path: Arc<Path> = Path::new("file").into();
     let origin = Origin { provider, scope, path: Some(path), line: Some(rank.entry) };
-    Declaration { name: name.to_owned(), origin, rank, content: Ok(Box::new(declared)) }
+    Declaration { name: name.to_owned(), origin, rank, switch: Switch::On, content: Ok(Box::new(declared)) }
 }
 
 /// Declarations of a few names by all providers, with ranks as `sources` gives them: one file each.
