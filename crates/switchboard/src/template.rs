@@ -250,6 +250,8 @@ impl<'a> From<&'a Part> for PartRef<'a> {
 
 /// A longer placeholder is text.
 const MAX_PLACEHOLDER: usize = 4096;
+/// After so many openers that open nothing, the rest is text: nobody writes that, except to keep us busy.
+const MAX_TORN: usize = 1000;
 
 /// Splits the text into parts; `None` when it holds no placeholder.
 fn scan(raw: &str, syntax: Syntax) -> Option<Box<[Part]>> {
@@ -264,7 +266,8 @@ fn scan(raw: &str, syntax: Syntax) -> Option<Box<[Part]>> {
     let mut rest = raw;
     let last_close = raw.rfind(['}', ')']).unwrap_or(0);
     let bare = matches!(syntax, Syntax::Bare | Syntax::Shell);
-    while let Some(start) = rest.find(openers) {
+    let mut torn = 0;
+    while let Some(start) = rest.find(openers).filter(|_| torn < MAX_TORN) {
         // After the last closer nothing can be a placeholder any more, except for a bare name.
         if !bare && raw.len() - rest.len() + start > last_close {
             break;
@@ -278,6 +281,7 @@ fn scan(raw: &str, syntax: Syntax) -> Option<Box<[Part]>> {
             parts.push(part);
             rest = &from[length..];
         } else {
+            torn += 1;
             // All openers are one byte long.
             text.push_str(&from[..1]);
             rest = &from[1..];

@@ -73,7 +73,7 @@ fn variables_move_files() {
     check("CLINE_DATA_DIR", "/cld", "cline user /cld/settings/cline_mcp_settings.json");
     check("CLINE_DIR", "/cld", "cline user /cld/data/settings/cline_mcp_settings.json");
     check("AMP_SETTINGS_FILE", "/amp.json", "amp user /amp.json");
-    check("OMP_PROFILE", "work", "omp user /home/me/.omp/profiles/work/agent/mcp.json");
+    check("OMP_PROFILE", "office", "omp user /home/me/.omp/profiles/office/agent/mcp.json");
     check("PI_CODING_AGENT_DIR", "/pi", "omp user /pi/mcp.json");
     check("PI_CONFIG_DIR", ".pi", "omp user /home/me/.pi/agent/mcp.json");
 }
@@ -104,8 +104,8 @@ fn a_home_under_version_control_is_no_project() {
     let sandbox = testkit::Sandbox::new();
     sandbox.write("~/.git/HEAD", "ref: refs/heads/main\n");
     sandbox.write("~/.switchboard/mcp.json", "{\"mcpServers\": {\"mine\": {\"command\": \"x\"}}}");
-    sandbox.write("~/work/readme", "");
-    let env = sandbox.env().with_cwd(sandbox.home().join("work"));
+    sandbox.write("~/src/readme", "");
+    let env = sandbox.env().with_cwd(sandbox.home().join("src"));
     let discovery = switchboard::discover(&env, switchboard::Options::default());
     let mine = discovery.server("mine").unwrap();
     assert_eq!(mine.origin.scope, switchboard::Scope::User);

@@ -76,3 +76,12 @@ fn a_great_deal_of_anything_is_read_in_no_time() {
         assert!(discovery.server("big").is_some());
     }
 }
+
+#[test]
+fn a_great_deal_of_shell_is_read_in_no_time() {
+    let sandbox = Sandbox::new();
+    let open = "$(".repeat(200_000);
+    let entry = format!("{{\"command\": \"{open}\", \"args\": [\"{open}{}\"]}}", ")".repeat(199_999));
+    sandbox.write("crush.json", format!("{{\"mcp\": {{\"big\": {entry}}}}}"));
+    assert!(discover(&sandbox.env(), Options::default()).server("big").is_some());
+}
