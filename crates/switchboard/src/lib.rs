@@ -29,6 +29,7 @@
 // Words: one concept each, known to every room.
 pub mod declared;
 pub mod env;
+pub mod json;
 pub mod origin;
 pub mod problem;
 pub mod provider;

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Words: known to every room, knowing none.
-const WORDS: &[&str] = &["declared", "env", "origin", "problem", "provider", "redact", "template", "visible"];
+const WORDS: &[&str] =
+    &["declared", "env", "json", "origin", "problem", "provider", "redact", "template", "visible"];
 /// Rooms, in the order of the flow: a room knows the words and the rooms before it.
 const ROOMS: &[&str] = &["sources", "config", "resolve", "discover"];
 
