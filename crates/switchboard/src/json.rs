@@ -4,8 +4,8 @@
 use std::fmt;
 
 use bytes::Bytes;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::{DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -17,6 +17,11 @@ impl Json {
     /// The text `null`.
     pub const fn null() -> Self {
         Self(Bytes::from_static(b"null"))
+    }
+
+    /// Text that is known to be JSON.
+    pub(crate) const fn from_static(text: &'static str) -> Self {
+        Self(Bytes::from_static(text.as_bytes()))
     }
 
     /// A part of a message that was already read as JSON; the bytes are shared with the message.
@@ -68,6 +73,7 @@ impl Json {
     }
 
     /// A part of it, sharing the bytes.
+    #[must_use]
     pub fn part(&self, part: &RawValue) -> Self {
         Self::within(&self.0, part)
     }
@@ -92,9 +98,146 @@ impl Serialize for Json {
     }
 }
 
+// Readers of what others wrote: each takes what it can use and says nothing of the rest, which stays in the text.
+
+/// The values under the given keys; nothing when the text is no object. Of a key that comes twice the last one counts.
+pub(crate) fn object<'a, const N: usize>(
+    text: &'a str,
+    keys: [&str; N],
+) -> Option<[Option<&'a RawValue>; N]> {
+    serde_json::Deserializer::from_str(text).deserialize_map(Pick(keys)).ok()
+}
+
+/// The values of a list; nothing when the text is no list.
+pub(crate) fn list(text: &str) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(text).ok()
+}
+
+/// A string. Half of a character, as JavaScript leaves it where it cuts a text, becomes a replacement character.
+pub(crate) fn string(value: &RawValue) -> Option<String> {
+    let lossy = || serde_json::from_str(value.get()).ok().map(|Lossy(text)| text);
+    serde_json::from_str(value.get()).ok().or_else(lossy)
+}
+
+/// A number that is whole and not negative, also when it is written as `5.0`.
+pub(crate) fn count(value: &RawValue) -> Option<u64> {
+    serde_json::from_str(value.get()).ok().or_else(|| whole(serde_json::from_str(value.get()).ok()?))
+}
+
+/// The float as a whole number, if it is one.
+fn whole(float: f64) -> Option<u64> {
+    (float >= 0.0 && float.fract() == 0.0).then(|| format!("{float:.0}").parse().ok()).flatten()
+}
+
+/// Whether it is `true`, and no word or number that might mean it.
+pub(crate) fn is_true(value: &RawValue) -> bool {
+    value.get() == "true"
+}
+
+/// Whether it is an object.
+pub(crate) fn is_object(value: &RawValue) -> bool {
+    value.get().starts_with('{')
+}
+
+/// Picks the values of some keys and walks past the others.
+struct Pick<'k, const N: usize>([&'k str; N]);
+
+impl<'de, const N: usize> Visitor<'de> for Pick<'_, N> {
+    type Value = [Option<&'de RawValue>; N];
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = [None; N];
+        while let Some(place) = map.next_key_seed(PlaceOf(&self.0))? {
+            match place {
+                Some(place) => found[place] = Some(map.next_value()?),
+                None => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Reads a key as its place among those that are looked for, without making a string of it.
+struct PlaceOf<'k>(&'k [&'k str]);
+
+impl<'de> DeserializeSeed<'de> for PlaceOf<'_> {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for PlaceOf<'_> {
+    type Value = Option<usize>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+        Ok(self.0.iter().position(|wanted| *wanted == key))
+    }
+}
+
+/// A string that need not be whole characters.
+struct Lossy(String);
+
+impl<'de> Deserialize<'de> for Lossy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = Lossy;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Lossy, E> {
+                Ok(Lossy(String::from_utf8_lossy(bytes).into_owned()))
+            }
+        }
+        deserializer.deserialize_bytes(Bytes)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn raw(text: &str) -> &RawValue {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn an_object_is_read_by_its_keys() {
+        let text = r#"{"b":1,"a":{"b":2},"\u0061":3,"c":null,"b":[]}"#;
+        let found = object(text, ["a", "b", "c", "d"]).unwrap().map(|value| value.map(RawValue::get));
+        assert_eq!(found, [Some("3"), Some("[]"), Some("null"), None]);
+        for other in ["[]", "null", "1", "\"a\"", "{", ""] {
+            assert!(object(other, ["a"]).is_none(), "{other}");
+        }
+        assert_eq!(list("[1, {}]").unwrap().len(), 2);
+        assert!(list("{}").is_none());
+    }
+
+    #[test]
+    fn a_value_is_what_it_is_written_as() {
+        assert_eq!(string(raw(r#""a\u00e9""#)).as_deref(), Some("aé"));
+        assert!(string(raw(r#""cut \ud83d""#)).unwrap().starts_with("cut \u{fffd}"));
+        assert_eq!(string(raw("1")), None);
+        assert_eq!(string(raw("[1]")), None);
+        let counts =
+            ["5", "5.0", "1e3", "0", "-1", "1.5", "\"5\"", "null", "1e300"].map(|text| count(raw(text)));
+        assert_eq!(counts, [Some(5), Some(5), Some(1000), Some(0), None, None, None, None, None]);
+        assert!(is_true(raw("true")) && !is_true(raw("\"true\"")) && !is_true(raw("1")));
+    }
 
     #[test]
     fn text_stays_as_it_was() {

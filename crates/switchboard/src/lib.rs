@@ -30,6 +30,7 @@
 pub mod declared;
 pub mod env;
 pub mod json;
+pub mod offer;
 pub mod origin;
 pub mod problem;
 pub mod provider;

@@ -6,6 +6,7 @@ mod bad_input;
 mod consent;
 mod corpus;
 mod edit;
+mod examples;
 mod mutated;
 mod places;
 mod precedence;
