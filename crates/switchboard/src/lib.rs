@@ -45,6 +45,8 @@ pub mod config;
 
 pub mod resolve;
 
+pub mod wire;
+
 pub mod discover;
 
 pub use config::{Consent, Options, Server, ServerSpec, SetAside, Settings, State, Transport};

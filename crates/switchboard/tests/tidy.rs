@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const WORDS: &[&str] =
     &["declared", "env", "json", "offer", "origin", "problem", "provider", "redact", "template", "visible"];
 /// Rooms, in the order of the flow: a room knows the words and the rooms before it.
-const ROOMS: &[&str] = &["sources", "config", "resolve", "discover"];
+const ROOMS: &[&str] = &["sources", "config", "resolve", "wire", "discover"];
 
 const MOST_LINES: usize = 600;
 
