@@ -1,6 +1,7 @@
 //! What the fuzzers drive: the pure parts of this room, each with what must hold for any input.
 
 use crate::wire::frame::{Frame, Lines};
+use crate::wire::sse::{Event, Parser};
 
 /// Bytes cut into lines: the pieces they come in make no difference, and memory is bounded.
 pub fn frame(bytes: &[u8], chunk: usize, limit: usize) {
@@ -15,6 +16,22 @@ pub fn frame(bytes: &[u8], chunk: usize, limit: usize) {
         }
         frames.extend(std::iter::from_fn(|| lines.finish()));
         frames
+    };
+    assert_eq!(read(chunk.max(1)), read(bytes.len().max(1)));
+}
+
+/// Bytes as a stream of events: the pieces they come in make no difference.
+pub fn sse(bytes: &[u8], chunk: usize, limit: usize) {
+    let read = |chunk: usize| {
+        let mut parser = Parser::new(limit);
+        let mut events: Vec<Event> = Vec::new();
+        // The pieces after an event that is too long are refused like that one.
+        let outcome = bytes.chunks(chunk).try_for_each(|chunk| parser.push(chunk, &mut events));
+        for event in &events {
+            assert!(event.data.len() <= limit && !event.name.is_empty());
+            assert!(event.id.as_ref().is_none_or(|id| !id.contains(['\0', '\r', '\n'])));
+        }
+        (outcome.map_err(|error| error.limit), parser.last_id().map(str::to_owned), parser.retry(), events)
     };
     assert_eq!(read(chunk.max(1)), read(bytes.len().max(1)));
 }

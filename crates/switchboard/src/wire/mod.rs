@@ -6,3 +6,4 @@
 pub(crate) mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
+pub(crate) mod sse;
