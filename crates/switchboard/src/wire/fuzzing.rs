@@ -1,6 +1,8 @@
 //! What the fuzzers drive: the pure parts of this room, each with what must hold for any input.
 
+use crate::json::Json;
 use crate::wire::frame::{Frame, Lines};
+use crate::wire::headers::{decode, encode, mirrors_in, param_headers};
 use crate::wire::sse::{Event, Parser};
 
 /// Bytes cut into lines: the pieces they come in make no difference, and memory is bounded.
@@ -34,4 +36,16 @@ pub fn sse(bytes: &[u8], chunk: usize, limit: usize) {
         (outcome.map_err(|error| error.limit), parser.last_id().map(str::to_owned), parser.retry(), events)
     };
     assert_eq!(read(chunk.max(1)), read(bytes.len().max(1)));
+}
+
+/// A text as a header value, and as an input schema that asks for headers.
+pub fn headers(text: &str) {
+    let sent = encode(text);
+    assert!(sent.bytes().all(|byte| (0x20..0x7f).contains(&byte)) && sent.trim() == sent, "{sent:?}");
+    assert_eq!(decode(&sent).as_deref(), Some(text));
+    drop(decode(text));
+    let Ok(schema) = Json::from_text(text) else { return };
+    let Ok(mirrors) = mirrors_in(&schema) else { return };
+    assert!(mirrors.iter().all(|mirror| !mirror.name.is_empty() && mirror.name.is_ascii()));
+    assert!(param_headers(&mirrors, &schema.value()).len() <= mirrors.len());
 }

@@ -6,4 +6,5 @@
 pub(crate) mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
+pub(crate) mod headers;
 pub(crate) mod sse;
