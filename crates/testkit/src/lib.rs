@@ -1,4 +1,7 @@
 //! A sealed world for tests: an empty home, an empty project, no variables but those a test sets.
+//! And a server that behaves as badly as a test needs it to.
+
+mod fake;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +10,8 @@ use std::process::Command;
 use switchboard::Env;
 use switchboard::env::Os;
 use tempfile::TempDir;
+
+pub use fake::{Fake, FakeScript, fake_server};
 
 /// Compares a generated text with the file that carries it. With `UPDATE_GOLDEN=1` the file is written instead.
 ///

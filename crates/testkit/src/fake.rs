@@ -1,0 +1,210 @@
+//! Starts `fake-server`: a script in, an address or a file out.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How long a test waits for something that must come.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The path of the program `fake-server`.
+///
+/// Cargo tells it to the tests of this crate only. So it is looked for beside the test that runs, and built
+/// when it is missing or older than its source.
+///
+/// # Panics
+///
+/// When it cannot be built, in which case the test cannot run.
+pub fn fake_server() -> PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(find).clone()
+}
+
+#[expect(clippy::expect_used, reason = "a test that cannot start its server must stop")]
+fn find() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test");
+    let profile = test.ancestors().nth(2).expect("the directory of the build");
+    let program = profile.join(format!("fake-server{}", std::env::consts::EXE_SUFFIX));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin/fake-server");
+    let built = fs::metadata(&program).and_then(|data| data.modified()).ok();
+    if built.is_some_and(|built| built >= newest(&source)) {
+        return program;
+    }
+    let name = profile.file_name().unwrap_or_default().to_string_lossy();
+    let name = if name == "debug" { "dev" } else { &*name };
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--locked", "-p", "testkit", "--bin", "fake-server", "--profile", name]);
+    cargo.arg("--target-dir").arg(profile.parent().unwrap_or(profile)).current_dir(crate::workspace());
+    let status = cargo.status().expect("cargo");
+    assert!(status.success() && program.exists(), "fake-server was not built");
+    program
+}
+
+/// When something below a directory changed last.
+fn newest(directory: &Path) -> SystemTime {
+    let mut last = SystemTime::UNIX_EPOCH;
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let changed = match entry.metadata() {
+            Ok(data) if data.is_dir() => newest(&entry.path()),
+            Ok(data) => data.modified().unwrap_or(last),
+            Err(_) => last,
+        };
+        last = last.max(changed);
+    }
+    last
+}
+
+/// A script in a file, for a server that somebody else starts: `fake-server SCRIPT`.
+#[derive(Debug)]
+pub struct FakeScript {
+    directory: TempDir,
+    log: PathBuf,
+}
+
+impl FakeScript {
+    /// Where the script is: the one argument of `fake-server`.
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().join("script.json")
+    }
+
+    /// A command that starts the server on stdio.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(fake_server());
+        command.arg(self.path());
+        command
+    }
+
+    /// What the server has received so far, one value for each line of its log.
+    pub fn log(&self) -> Vec<Value> {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        // The last line may still be half written.
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The methods of the messages received so far.
+    pub fn methods(&self) -> Vec<String> {
+        let lines = self.log();
+        let methods = lines.iter().filter_map(|line| line["message"]["method"].as_str());
+        methods.map(str::to_owned).collect()
+    }
+
+    /// Waits until the log has a line for which this holds.
+    ///
+    /// # Panics
+    ///
+    /// When it does not come.
+    pub fn wait_for(&self, wanted: impl Fn(&Value) -> bool) -> Value {
+        let start = Instant::now();
+        loop {
+            let lines = self.log();
+            if let Some(line) = lines.iter().find(|line| wanted(line)) {
+                return line.clone();
+            }
+            assert!(start.elapsed() < PATIENCE, "it does not come; the log has: {}", json!(lines));
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+/// A server that listens on an address of its own until this value is dropped.
+#[derive(Debug)]
+pub struct Fake {
+    script: FakeScript,
+    child: Child,
+    url: String,
+    /// Kept open: a server that plays with its standard output must not die of it.
+    _stdout: BufReader<ChildStdout>,
+}
+
+impl Fake {
+    /// Writes a script for a server on stdio. A `log` is added unless the script names one.
+    ///
+    /// # Panics
+    ///
+    /// When the disk refuses.
+    #[expect(clippy::expect_used, reason = "a test that cannot make its world must stop")]
+    pub fn script(mut script: Value) -> FakeScript {
+        let directory = TempDir::new().expect("a temporary directory");
+        let own = script.get("log").and_then(Value::as_str).map(PathBuf::from);
+        let log = own.unwrap_or_else(|| directory.path().join("log.jsonl"));
+        script["log"] = json!(log);
+        fs::write(directory.path().join("script.json"), script.to_string()).expect("a script");
+        FakeScript { directory, log }
+    }
+
+    /// Starts a server on HTTP; with `"transport": "sse"` on the old transport.
+    pub fn http(script: Value) -> Self {
+        Self::with_vars(script, &[])
+    }
+
+    /// Starts a server on HTTP with these variables in its environment.
+    ///
+    /// # Panics
+    ///
+    /// When it does not start.
+    #[expect(clippy::expect_used, reason = "a test that cannot start its server must stop")]
+    pub fn with_vars(mut script: Value, vars: &[(&str, &str)]) -> Self {
+        if script.get("transport").is_none() {
+            script["transport"] = json!("http");
+        }
+        let script = Self::script(script);
+        let stderr = fs::File::create(script.directory.path().join("stderr")).expect("a file");
+        let mut command = script.command();
+        command.envs(vars.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
+        let mut child = command.spawn().expect("fake-server");
+        let mut stdout = BufReader::new(child.stdout.take().expect("its standard output"));
+        let mut url = String::new();
+        stdout.read_line(&mut url).expect("its address");
+        let fake = Self { script, child, url: url.trim_end().to_owned(), _stdout: stdout };
+        assert!(fake.url.starts_with("http://"), "it does not start: {}{}", fake.url, fake.stderr());
+        fake
+    }
+
+    /// The address of its endpoint.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has written to the standard error so far.
+    pub fn stderr(&self) -> String {
+        fs::read_to_string(self.script.directory.path().join("stderr")).unwrap_or_default()
+    }
+
+    /// What it has received so far, one value for each line of its log.
+    pub fn log(&self) -> Vec<Value> {
+        self.script.log()
+    }
+
+    /// The methods of the messages received so far.
+    pub fn methods(&self) -> Vec<String> {
+        self.script.methods()
+    }
+
+    /// Waits until the log has a line for which this holds.
+    pub fn wait_for(&self, wanted: impl Fn(&Value) -> bool) -> Value {
+        self.script.wait_for(wanted)
+    }
+
+    /// Ends the server; connections to it break.
+    pub fn stop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
