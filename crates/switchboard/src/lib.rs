@@ -34,6 +34,7 @@ pub mod origin;
 pub mod problem;
 pub mod provider;
 pub mod redact;
+pub mod secret;
 pub mod template;
 pub mod visible;
 

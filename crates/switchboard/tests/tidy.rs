@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Words: known to every room, knowing none.
 const WORDS: &[&str] =
-    &["declared", "env", "json", "origin", "problem", "provider", "redact", "template", "visible"];
+    &["declared", "env", "json", "origin", "problem", "provider", "redact", "secret", "template", "visible"];
 /// Rooms, in the order of the flow: a room knows the words and the rooms before it.
 const ROOMS: &[&str] = &["sources", "config", "resolve", "discover"];
 
