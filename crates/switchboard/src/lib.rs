@@ -1,5 +1,5 @@
 //! Switchboard finds every MCP server a person has configured, in any of the tools they use, and decides which
-//! definition counts. Nothing is started, dialled or expanded on the way.
+//! definition counts. Nothing is started, dialled or expanded before [`resolve::launch()`] is asked for one server.
 //!
 //! Data goes one way, room by room:
 //!
@@ -7,6 +7,7 @@
 //! files  -> sources -> Found       what was declared, where, and what could not be read
 //! Found  -> config  -> Plan        one winner per name, the others kept, problems listed
 //! Plan   -> resolve -> Preview     what the values are made of, without secrets
+//!                   -> Launch      one server with its values filled in, just before it is connected
 //! all    -> discover -> Discovery  the one value a host looks at
 //! ```
 //!
