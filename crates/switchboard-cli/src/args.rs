@@ -94,6 +94,8 @@ pub(crate) enum Command {
         #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
         name: String,
     },
+    /// Connect to one server, list what it offers, and say what is wrong if something is
+    Test(Test),
     /// Approve servers as they are defined now; a changed definition asks again
     Trust(Trust),
     /// Take approvals back
@@ -120,6 +122,12 @@ pub(crate) enum Command {
     Builtin {
         #[arg(value_enum)]
         server: BuiltinArg,
+    },
+    /// Be the client of the official conformance suite
+    #[command(hide = true)]
+    Conformance {
+        /// Address of the server to talk to
+        url: String,
     },
     /// Print the JSON Schema of our own files
     Schema {
@@ -169,6 +177,39 @@ pub(crate) struct Add {
     pub(crate) replace: bool,
     /// The command to run, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  switchboard test github
+  switchboard test --url http://127.0.0.1:3000/mcp --header 'X-Key: 1'
+  switchboard test --trace traffic.jsonl -- npx -y @modelcontextprotocol/server-everything")]
+pub(crate) struct Test {
+    /// Name of a configured server
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names), required_unless_present_any = ["url", "command"])]
+    pub(crate) name: Option<String>,
+    /// An address instead, without any configuration
+    #[arg(long, conflicts_with_all = ["name", "command"])]
+    pub(crate) url: Option<String>,
+    /// How to talk to the address; the other way is tried when this one turns out wrong
+    #[arg(long, value_enum, requires = "url")]
+    pub(crate) transport: Option<TransportArg>,
+    /// Header for the address
+    #[arg(long = "header", value_name = "K: V", requires = "url")]
+    pub(crate) headers: Vec<String>,
+    /// Variable for the command
+    #[arg(long = "env", value_name = "K=V", requires = "command")]
+    pub(crate) env: Vec<String>,
+    /// Limit of connecting and of each request in milliseconds; 0 for none
+    #[arg(long, value_name = "MS")]
+    pub(crate) timeout: Option<u64>,
+    /// Write the traffic to a file, without secrets
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// A command instead, without any configuration
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "name")]
     pub(crate) command: Vec<String>,
 }
 

@@ -14,6 +14,10 @@ pub(crate) enum Kind {
     Failed = 1,
     /// What was typed or configured makes no sense.
     Usage = 2,
+    /// The server wants a login.
+    LoginNeeded = 3,
+    /// The server cannot be reached or does not speak with us.
+    Unreachable = 4,
     /// Consent is missing.
     NotApproved = 7,
     /// The user stopped it.
@@ -57,6 +61,13 @@ impl CommandError {
         self
     }
 
+    /// The same failure in other words.
+    #[must_use]
+    pub(crate) fn reworded(mut self, words: impl FnOnce(&str) -> String) -> Self {
+        self.words.message = words(&self.words.message);
+        self
+    }
+
     #[must_use]
     pub(crate) fn server(mut self, server: &str) -> Self {
         self.words.server = Some(server.to_owned());
@@ -85,7 +96,7 @@ impl CommandError {
         json!({ "error": error })
     }
 
-    fn explained(kind: Kind, error: &impl Explain) -> Self {
+    pub(crate) fn explained(kind: Kind, error: &impl Explain) -> Self {
         let words = Words {
             code: error.code(),
             message: error.message(),

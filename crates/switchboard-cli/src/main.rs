@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod error;
 mod printer;
+mod progress;
 mod report;
 mod table;
 mod terminal;
@@ -12,6 +13,11 @@ mod thinking;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // A guard has nothing to do with commands: it must be small and start at once.
+    let mut args = std::env::args_os().skip(1);
+    if args.next().is_some_and(|verb| verb == commands::GUARD) {
+        return switchboard::wire::guard::run(args);
+    }
     // Answers a shell's request for completions, and only then ends the program.
     clap_complete::CompleteEnv::with_factory(args::command).complete();
     commands::run()

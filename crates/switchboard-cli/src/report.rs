@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde::Serialize;
 use switchboard::config::{Because, ServerSpec, SetAside, Transport};
+use switchboard::examine::Counts;
+use switchboard::json::Json;
 use switchboard::{Explain, Origin, Problem, Server, redact};
 
 /// `list`.
@@ -207,4 +209,62 @@ fn quoted(word: &str) -> String {
 
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
+}
+
+/// `test`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TestReport {
+    pub(crate) name: String,
+    pub(crate) ok: bool,
+    pub(crate) transport: Option<&'static str>,
+    pub(crate) era: Option<&'static str>,
+    pub(crate) protocol_version: Option<String>,
+    pub(crate) server_info: Option<Json>,
+    pub(crate) capabilities: Option<Json>,
+    pub(crate) counts: TestCounts,
+    pub(crate) connect_ms: u64,
+    pub(crate) list_ms: u64,
+    pub(crate) steps: Vec<TestStep>,
+    pub(crate) stderr_tail: String,
+    pub(crate) noise: u64,
+    pub(crate) oddities: Vec<String>,
+    pub(crate) problems: Vec<ProblemRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<ErrorRow>,
+}
+
+/// How much a server offers.
+#[derive(Debug, Serialize)]
+pub(crate) struct TestCounts {
+    pub(crate) tools: usize,
+    pub(crate) resources: usize,
+    pub(crate) templates: usize,
+    pub(crate) prompts: usize,
+}
+
+impl From<Counts> for TestCounts {
+    fn from(counts: Counts) -> Self {
+        let Counts { tools, resources, templates, prompts } = counts;
+        Self { tools, resources, templates, prompts }
+    }
+}
+
+/// One step on the way.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TestStep {
+    pub(crate) at_ms: u64,
+    pub(crate) what: String,
+}
+
+/// An error of a server.
+#[derive(Debug, Serialize)]
+pub(crate) struct ErrorRow {
+    pub(crate) server: String,
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hint: Option<String>,
+    pub(crate) retryable: bool,
 }

@@ -150,6 +150,11 @@ impl Env {
         self.var(name).filter(|value| !value.is_empty())
     }
 
+    /// Every variable that is text, by name.
+    pub fn vars(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.vars.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// Whether the variable is set to bytes that are not text.
     pub fn is_unreadable(&self, name: &str) -> bool {
         self.unreadable.iter().any(|unreadable| unreadable == name)

@@ -29,12 +29,15 @@
 // Words: one concept each, known to every room.
 pub mod declared;
 pub mod env;
+pub mod host;
 pub mod json;
+pub mod notice;
 pub mod offer;
 pub mod origin;
 pub mod problem;
 pub mod provider;
 pub mod redact;
+pub mod secret;
 pub mod template;
 pub mod visible;
 
@@ -46,6 +49,8 @@ pub mod config;
 pub mod resolve;
 
 pub mod wire;
+
+pub mod examine;
 
 pub mod discover;
 

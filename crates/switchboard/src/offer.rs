@@ -55,6 +55,24 @@ pub struct CacheHint {
     pub is_private: bool,
 }
 
+impl Default for CacheHint {
+    fn default() -> Self {
+        Self { fresh_for: None, is_private: true }
+    }
+}
+
+impl CacheHint {
+    /// What holds for both: the shorter time, and private if one is.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let fresh_for = match (self.fresh_for, other.fresh_for) {
+            (Some(one), Some(another)) => Some(one.min(another)),
+            (None, _) | (_, None) => None,
+        };
+        Self { fresh_for, is_private: self.is_private || other.is_private }
+    }
+}
+
 /// What lists are made of.
 pub trait Item: Sized {
     /// The field of the result that holds the list.

@@ -109,6 +109,16 @@ codes! {
     VariableUnset = "variable-unset", Warning;
     /// A placeholder asks for something only its own tool can give.
     PlaceholderUnsupported = "placeholder-unsupported", Warning;
+    /// The command that should give a value failed or said nothing; the value is left out.
+    ValueCommandFailed = "value-command-failed", Warning;
+    /// The file that should give a value cannot be read; the value is left out.
+    ValueFileUnreadable = "value-file-unreadable", Warning;
+    /// A variable or header has an empty value and is left out.
+    ValueEmpty = "value-empty", Warning;
+    /// A variable or header has a name or a value that cannot be handed on; it is left out.
+    ValueNotAllowed = "value-not-allowed", Warning;
+    /// A credential would go to another machine without encryption.
+    ClearTextCredential = "clear-text-credential", Warning;
     /// The program of a stdio server is not found.
     CommandNotFound = "command-not-found", Error;
     /// A secret stands in clear text in a file that is shared with the project.

@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 
 /// Words: known to every room, knowing none.
 const WORDS: &[&str] =
-    &["declared", "env", "json", "offer", "origin", "problem", "provider", "redact", "template", "visible"];
+const WORDS: &[&str] = &[
+    "declared", "env", "host", "json", "notice", "offer", "origin", "problem", "provider", "redact", "secret",
+    "template", "visible",
+];
 /// Rooms, in the order of the flow: a room knows the words and the rooms before it.
-const ROOMS: &[&str] = &["sources", "config", "resolve", "wire", "discover"];
+const ROOMS: &[&str] = &["sources", "config", "resolve", "wire", "examine", "discover"];
 
 const MOST_LINES: usize = 600;
 

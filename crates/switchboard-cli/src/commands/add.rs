@@ -84,7 +84,7 @@ pub(super) const fn scope(scope: ScopeArg) -> Scope {
 }
 
 /// The server that was typed, checked like one that was read.
-fn spec(name: &str, add: &Add) -> Result<ServerSpec, CommandError> {
+pub(super) fn spec(name: &str, add: &Add) -> Result<ServerSpec, CommandError> {
     if add.url.is_some() && !add.command.is_empty() {
         return Err(CommandError::usage("usage", "Use either --url or -- <command...>, not both."));
     }

@@ -3,6 +3,8 @@
 mod add;
 mod builtin;
 mod completions;
+mod conformance;
+mod connection;
 mod doctor;
 mod import;
 mod list;
@@ -10,6 +12,7 @@ mod remove;
 mod schema;
 mod status;
 mod switch;
+mod test;
 mod trust;
 mod why;
 mod wizard;
@@ -25,6 +28,9 @@ use switchboard::{Discovery, Env, Options, Scope, discover};
 use crate::args::{BuiltinArg, Cli, Command, ScopeArg};
 use crate::error::{CommandError, Kind};
 use crate::printer::{Printer, Volume};
+
+/// The verb that makes this program the guard of a server instead.
+pub(crate) const GUARD: &str = "__guard";
 
 /// What every command gets.
 #[derive(Debug)]
@@ -98,6 +104,8 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError
         Command::Remove { name, scope } => remove::run(context, &name, scope),
         Command::Enable { name } => switch::run(context, &name, switch::On),
         Command::Disable { name } => switch::run(context, &name, switch::Off),
+        Command::Test(test) => test::run(context, test),
+        Command::Conformance { url } => conformance::run(context, &url),
         Command::Trust(trust) => trust::run(context, &trust),
         Command::Untrust { names, all } => trust::untrust(context, &names, all),
         Command::Import(import) => import::run(context, &import),

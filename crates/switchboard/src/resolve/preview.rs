@@ -1,5 +1,7 @@
 //! What each value is made of, for people: placeholders filled in where that is harmless, secrets hidden.
 
+use std::path::Path;
+
 use crate::config::{Field, ServerSpec, Transport};
 use crate::env::Env;
 use crate::origin::Origin;
@@ -33,7 +35,7 @@ pub fn preview(name: &str, spec: &ServerSpec, origin: &Origin, env: &Env) -> (Ve
                 let from = shown_args[index].clone();
                 // After a telling option even a variable's value is a secret.
                 let is_secret = from.contains(redact::STARS) || follows_option(spec, index);
-                let hidden = || expand(template, env).map(|_| redact::STARS.to_owned());
+                let hidden = || expand(template, env, env.cwd()).map(|_| redact::STARS.to_owned());
                 let resolved = if is_secret { hidden() } else { shown_word(template, env) };
                 (from, resolved)
             }
@@ -68,7 +70,7 @@ fn shown_word(template: &Template, env: &Env) -> Option<String> {
             PartRef::Variable { name, default } => {
                 text.push_str(env.non_empty(name).or(default).or_else(|| env.var(name))?);
             }
-            PartRef::Folder(folder) => text.push_str(&directory(folder, env)),
+            PartRef::Folder(folder) => text.push_str(&directory(folder, env, env.cwd())),
             PartRef::File(_) | PartRef::Input(_) | PartRef::Stored(_) | PartRef::Command(_) => return None,
         }
     }
@@ -110,7 +112,7 @@ fn pair(template: &Template, env: &Env) -> Option<String> {
 }
 
 /// The value with its placeholders filled in, if that needs nothing but the environment.
-pub(super) fn expand(template: &Template, env: &Env) -> Option<String> {
+pub(super) fn expand(template: &Template, env: &Env, workspace: &Path) -> Option<String> {
     let mut text = String::with_capacity(template.raw().len());
     for part in template.parts() {
         match part {
@@ -119,18 +121,19 @@ pub(super) fn expand(template: &Template, env: &Env) -> Option<String> {
             PartRef::Variable { name, default: Some(default) } => {
                 text.push_str(env.non_empty(name).unwrap_or(default));
             }
-            PartRef::Folder(folder) => text.push_str(&directory(folder, env)),
+            PartRef::Folder(folder) => text.push_str(&directory(folder, env, workspace)),
             PartRef::File(_) | PartRef::Input(_) | PartRef::Stored(_) | PartRef::Command(_) => return None,
         }
     }
     Some(text)
 }
 
-fn directory(folder: Folder, env: &Env) -> String {
+/// The path a folder stands for.
+pub(super) fn directory(folder: Folder, env: &Env, workspace: &Path) -> String {
     match folder {
-        Folder::Workspace => env.cwd().display().to_string(),
+        Folder::Workspace => workspace.display().to_string(),
         Folder::WorkspaceName => {
-            env.cwd().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+            workspace.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
         }
         Folder::Home => env.home().display().to_string(),
         Folder::Separator => std::path::MAIN_SEPARATOR.to_string(),

@@ -1,10 +1,53 @@
-//! The protocol as it goes over the wire.
+//! The protocol: from a launch to an open link, over any transport, in either era. Raw JSON is kept.
 //!
-//! In: bytes as they come. Out: messages, cut and checked, with every size bounded. What the messages mean to a host is
-//! decided elsewhere.
+//! In: a [`Launch`](crate::resolve::Launch) and the [`Terms`]. Out: a [`Link`], or a [`Failure`] that says all that is
+//! known. A link speaks for itself: lists, calls, reads, subscriptions look the same whatever is behind it. It decides
+//! nothing about retries: an [`Error`] says whether the request can have reached the server, and the caller judges.
+//!
+//! From the outside in: `open` finds out what a server speaks; `link`, `features`, `rounds`, `tasks` and `subscribe` are
+//! what one does with it; `peer` and `router` are the conversation; `stdio`, `http` and `legacy_sse` carry it; `frame`,
+//! `sse`, `headers`, `message` and `era` are pure.
 
-pub(crate) mod frame;
+mod child;
+mod era;
+mod error;
+mod features;
+mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
-pub(crate) mod headers;
-pub(crate) mod sse;
+pub mod guard;
+mod headers;
+mod http;
+mod legacy_sse;
+mod line;
+mod link;
+mod memory;
+mod message;
+mod notices;
+mod open;
+mod peer;
+mod questions;
+mod rounds;
+mod router;
+mod sse;
+mod stdio;
+mod steps;
+mod subscribe;
+mod tasks;
+mod trace;
+mod web;
+
+pub use child::Ending;
+pub use era::{Era, Facts};
+pub use error::{CODES, Cause, Error, Exit, Sent, Step as Obstacle};
+pub use features::{CallOptions, Listing};
+pub use guard::Guard;
+pub use link::Link;
+pub use memory::Memory;
+pub use message::RpcError;
+pub use open::{Failure, Limits, Terms, open};
+pub use peer::Patience;
+pub use steps::{Onlooker, Step, Steps};
+pub use subscribe::{Interest, Subscription};
+pub use trace::Trace;
+pub use web::Web;

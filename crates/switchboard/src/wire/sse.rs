@@ -92,6 +92,12 @@ impl Parser {
         if self.failed { Err(TooLong { limit: self.limit }) } else { Ok(()) }
     }
 
+    /// A new connection begins: what was half read is gone, the id to resume after and the pause stay.
+    pub(crate) fn restart(&mut self) {
+        let (last_id, retry) = (self.last_id.take(), self.retry);
+        *self = Self { last_id, retry, ..Self::new(self.limit) };
+    }
+
     /// The id to resume after: the last one of a block that has ended. An empty one takes back those before it.
     pub(crate) fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref().filter(|id| !id.is_empty())

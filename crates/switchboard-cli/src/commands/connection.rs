@@ -1,0 +1,107 @@
+//! What commands that connect share: the terms, the guard, the waiting, and a sign of life while it lasts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard::declared::{Conduct, Limit};
+use switchboard::host::Host;
+use switchboard::resolve::{self, Commands, Launch, Subject};
+use switchboard::template::Template;
+use switchboard::wire::{Guard, Limits, Memory, Steps, Terms, Trace, Web};
+use switchboard::{Discovery, Provider, Server, ServerSpec, State, Transport};
+
+use super::{Context, GUARD, unknown_server};
+use crate::error::{CommandError, Kind};
+
+/// A server's limit of one request, unless it says otherwise.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Waits for something in this thread.
+pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+        CommandError::new(Kind::Failed, "runtime", format!("cannot wait for anything: {error}"))
+    })?;
+    Ok(runtime.block_on(work))
+}
+
+/// The server of that name, if it may be connected to.
+pub(super) fn connectable<'a>(
+    discovery: &'a Discovery,
+    name: &str,
+) -> Result<(&'a Server, &'a ServerSpec), CommandError> {
+    let server = discovery.server(name).ok_or_else(|| unknown_server(discovery, name))?;
+    let word = switchboard::visible::shell_word(name);
+    match (server.state(), &server.definition) {
+        (State::Disabled, _) => {
+            let message = format!("Server \"{name}\" is disabled. Run /mcp enable {name} first.");
+            Err(CommandError::usage("server-disabled", message)
+                .server(name)
+                .hint(format!("switchboard enable {word}")))
+        }
+        (State::Untrusted, _) => {
+            let message = format!("Server \"{name}\" is not approved");
+            Err(CommandError::new(Kind::NotApproved, "untrusted", message)
+                .server(name)
+                .hint(format!("look at it with `switchboard why {word}`, then `switchboard trust {word}`")))
+        }
+        (_, Err(reason)) => Err(CommandError::usage("invalid-server", reason.clone()).server(name)),
+        (State::Enabled | State::Invalid, Ok(spec)) => Ok((server, spec)),
+    }
+}
+
+/// Fills in the values of a server.
+pub(super) async fn launch(context: &Context, subject: &Subject<'_>) -> Result<Launch, resolve::Error> {
+    let commands = Commands::default();
+    match own_spec(subject) {
+        Some(spec) => resolve::launch(&Subject { spec: &spec, ..*subject }, &context.env, &commands).await,
+        None => resolve::launch(subject, &context.env, &commands).await,
+    }
+}
+
+/// Our own servers are run by this very program, wherever it is installed.
+fn own_spec(subject: &Subject<'_>) -> Option<ServerSpec> {
+    let mut spec = subject.spec.clone();
+    let Transport::Stdio(stdio) = &mut spec.transport else { return None };
+    if subject.origin.provider != Provider::BuiltIn || stdio.command.raw() != "switchboard" {
+        return None;
+    }
+    stdio.command = Template::plain(std::env::current_exe().ok()?.to_string_lossy());
+    Some(spec)
+}
+
+/// On what terms a server is opened.
+pub(super) struct Wishes<'a> {
+    pub(super) conduct: &'a Conduct,
+    /// Overrides what the server says.
+    pub(super) timeout: Option<Limit>,
+    pub(super) host: Arc<dyn Host>,
+    pub(super) trace: Option<Arc<Trace>>,
+    pub(super) steps: Arc<Steps>,
+}
+
+pub(super) fn terms(context: &Context, launch: &Launch, wishes: Wishes<'_>) -> Terms {
+    let Wishes { conduct, timeout, host, trace, steps } = wishes;
+    let duration = |limit: Limit| match limit {
+        Limit::None => None,
+        Limit::After(duration) => Some(duration),
+    };
+    let timeout = timeout.or(conduct.timeout).map_or(Some(USUAL_TIMEOUT), duration);
+    Terms {
+        server: launch.server.clone(),
+        host,
+        web: Arc::new(Web::default()),
+        guard: guard(),
+        startup: conduct.startup_timeout.map_or(timeout, duration),
+        timeout,
+        limits: Limits::default(),
+        remembered: Memory::of(&context.env).recall(&launch.identity),
+        trace,
+        steps,
+    }
+}
+
+/// This program, as a guard.
+fn guard() -> Option<Guard> {
+    let program = std::env::current_exe().ok().filter(|_| cfg!(unix))?;
+    Some(Guard { program, args: vec![GUARD.into()] })
+}

@@ -1,0 +1,287 @@
+//! `test`: connects to one server, lists what it offers, and says what is wrong and what to do.
+
+use std::sync::Arc;
+
+use switchboard::config::ServerSpec;
+use switchboard::declared::Limit;
+use switchboard::examine::{Examination, examine};
+use switchboard::host::Headless;
+use switchboard::resolve::Subject;
+use switchboard::sources::places::Project;
+use switchboard::visible::{excerpt, visible};
+use switchboard::wire::{Cause, Ending, Era, Memory, Obstacle, Step, Steps, Trace};
+use switchboard::{Explain, Origin, Problem, Provider, Scope};
+
+use super::connection::{self, Wishes, connectable};
+use super::{Context, Outcome, add};
+use crate::args::{Add, Test};
+use crate::error::{CommandError, Kind};
+use crate::printer::{BAD, FAINT, GOOD, STRONG, Volume, problem_lines};
+use crate::progress::Progress;
+use crate::report::{ErrorRow, ProblemRow, TestCounts, TestReport, TestStep};
+
+/// Lines of a server's standard error that are shown.
+const LAST_WORDS: usize = 20;
+
+pub(super) fn run(context: &Context, test: Test) -> Result<Outcome, CommandError> {
+    let discovery = context.discover();
+    let timeout = test.timeout.map(Limit::from_millis).or(discovery.settings.timeout_override);
+    let trace = test.trace.as_deref().map(|path| open_trace(context, path)).transpose()?;
+    if let Some(name) = &test.name {
+        let (server, spec) = connectable(&discovery, name)?;
+        let subject =
+            Subject { name, spec, origin: &server.origin, project: &discovery.project, token: None };
+        return look(context, &subject, timeout, trace);
+    }
+    let name = if test.url.is_some() { "url" } else { "command" };
+    let spec = typed(name, test)?;
+    let origin = Origin { provider: Provider::Native, scope: Scope::Environment, path: None, line: None };
+    let project = Project::find(&context.env);
+    look(context, &Subject { name, spec: &spec, origin: &origin, project: &project, token: None }, timeout, trace)
+}
+
+/// A server that was typed and is in no file.
+fn typed(name: &str, test: Test) -> Result<ServerSpec, CommandError> {
+    let Test { url, transport, headers, env, command, .. } = test;
+    let add = Add {
+        name: Some(name.to_owned()),
+        scope: None,
+        url,
+        transport,
+        token: None,
+        headers,
+        env,
+        timeout: None,
+        replace: false,
+        command,
+    };
+    add::spec(name, &add)
+}
+
+fn open_trace(context: &Context, path: &std::path::Path) -> Result<Arc<Trace>, CommandError> {
+    let path = context.env.absolute(path);
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    // Traffic is private even without the secrets we know of.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(&path).map_err(|error| {
+        let shown = context.env.display(&path);
+        CommandError::usage("trace", format!("cannot write the trace to {shown}: {error}"))
+    })?;
+    Ok(Arc::new(Trace::new(Box::new(file))))
+}
+
+fn look(
+    context: &Context,
+    subject: &Subject<'_>,
+    timeout: Option<Limit>,
+    trace: Option<Arc<Trace>>,
+) -> Result<Outcome, CommandError> {
+    let name = subject.name;
+    let wants_progress = !context.printer.json && context.printer.volume > Volume::Quiet;
+    let progress = Arc::new(Progress::new(&format!("{name}: filling in its values"), wants_progress));
+    let onlooker = Arc::clone(&progress);
+    let steps = Arc::new(Steps::new(Some(Box::new(move |step: &Step| onlooker.say(step.what.clone())))));
+    let work = async {
+        let launch = connection::launch(context, subject).await.map_err(|error| unresolved(name, &error))?;
+        let host = Arc::new(Headless { folders: vec![context.env.cwd().to_owned()] });
+        let conduct = &subject.spec.conduct;
+        let wishes = Wishes { conduct, timeout, host, trace, steps };
+        let terms = connection::terms(context, &launch, wishes);
+        let seen = examine(&launch, &terms).await;
+        if let Some(facts) = &seen.facts {
+            Memory::of(&context.env).remember(&launch.identity, facts.era);
+        }
+        Ok::<_, CommandError>(seen)
+    };
+    let seen = connection::block_on(progress.during(work))??;
+    let report = report(subject, &seen);
+    if context.printer.json {
+        context.printer.json(&report)?;
+    } else {
+        context.printer.data(&lines(context, subject, &seen))?;
+    }
+    match &seen.error {
+        None => Ok(Outcome::Done),
+        Some(_) => Err(failure(subject, &seen)),
+    }
+}
+
+/// What could not even be tried.
+fn unresolved(name: &str, error: &switchboard::resolve::Error) -> CommandError {
+    CommandError::explained(Kind::Unreachable, error)
+        .reworded(|message| format!("Failed to connect to \"{name}\": {message}"))
+        .server(name)
+}
+
+/// The error in the words of the contract, with the likeliest cause as its hint.
+fn failure(subject: &Subject<'_>, seen: &Examination) -> CommandError {
+    let Some(error) = &seen.error else { return CommandError::new(Kind::Failed, "failed", "failed") };
+    let kind = if error.needs_login() { Kind::LoginNeeded } else { Kind::Unreachable };
+    let name = subject.name;
+    let mut failure = CommandError::explained(kind, error)
+        .reworded(|message| match seen.facts {
+            Some(_) => format!("\"{name}\" does not work: {message}"),
+            None => format!("Failed to connect to \"{name}\": {message}"),
+        })
+        .server(name);
+    if let Some(hint) = hint(subject, seen) {
+        failure = failure.hint(hint);
+    }
+    failure
+}
+
+/// One cause, and what to do: what could not be filled in before comes first.
+fn hint(subject: &Subject<'_>, seen: &Examination) -> Option<String> {
+    let error = seen.error.as_ref()?;
+    let word = switchboard::visible::shell_word(subject.name);
+    if let Some(problem) = likely_cause(seen) {
+        let what = problem.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        return Some(format!("likely because {}{what}", problem.message));
+    }
+    match &error.cause {
+        Cause::Unauthorized { .. } => Some(format!("switchboard reauth {word}, or check its headers")),
+        Cause::Timeout { .. } if seen.noise.0 > 0 => Some(
+            "its standard output carries text that is no MCP message; it must keep that for standard error"
+                .to_owned(),
+        ),
+        _ => error.hint(),
+    }
+}
+
+/// The problem that explains a refusal or a failed start.
+fn likely_cause(seen: &Examination) -> Option<&Problem> {
+    let may_explain = match &seen.error.as_ref()?.cause {
+        Cause::Exited { .. }
+        | Cause::Closed
+        | Cause::Start { .. }
+        | Cause::Timeout { .. }
+        | Cause::Unauthorized { .. }
+        | Cause::Http { .. }
+        | Cause::Rpc(_)
+        | Cause::Unreachable { step: Obstacle::Dns, .. } => true,
+        _ => false,
+    };
+    seen.problems.first().filter(|_| may_explain)
+}
+
+fn report(subject: &Subject<'_>, seen: &Examination) -> TestReport {
+    let facts = seen.facts.as_ref();
+    TestReport {
+        name: subject.name.to_owned(),
+        ok: seen.error.is_none(),
+        transport: seen.transport,
+        era: facts.map(|facts| facts.era.as_str()),
+        protocol_version: facts.map(|facts| facts.version.clone()),
+        server_info: facts.map(|facts| facts.server_info.clone()),
+        capabilities: facts.map(|facts| facts.capabilities.clone()),
+        counts: TestCounts::from(seen.counts),
+        connect_ms: millis(seen.connect),
+        list_ms: millis(seen.list),
+        steps: seen.steps.iter().map(|step| TestStep { at_ms: millis(step.at), what: step.what.clone() }).collect(),
+        stderr_tail: seen.stderr.clone(),
+        noise: seen.noise.0,
+        oddities: seen.oddities.clone(),
+        problems: seen.problems.iter().map(ProblemRow::from).collect(),
+        error: seen.error.as_ref().map(|error| ErrorRow {
+            server: subject.name.to_owned(),
+            code: error.code(),
+            message: error.message(),
+            hint: hint(subject, seen),
+            retryable: error.is_transient(),
+        }),
+    }
+}
+
+fn millis(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn lines(context: &Context, subject: &Subject<'_>, seen: &Examination) -> Vec<String> {
+    let mut lines = Vec::new();
+    let place = match (&subject.origin.path, subject.origin.line) {
+        (Some(path), Some(line)) => format!("{} line {line}", context.env.display(path)),
+        (Some(path), None) => context.env.display(path),
+        (None, _) => subject.origin.provider.id().to_owned(),
+    };
+    let transport = subject.spec.transport.as_str();
+    let name = excerpt(subject.name, 100);
+    lines.push(format!("{STRONG}{name}{STRONG:#}  {transport}  {FAINT}{place}{FAINT:#}"));
+    for step in &seen.steps {
+        lines.push(format!("{:>8} ms  {}", step.at.as_millis(), visible(&step.what)));
+    }
+    if seen.error.is_some() {
+        lines.push(format!("{BAD}failed{BAD:#} after {} ms", (seen.connect + seen.list).as_millis()));
+    }
+    lines.extend(facts(seen));
+    for oddity in &seen.oddities {
+        lines.push(format!("  odd           {}", excerpt(oddity, 300)));
+    }
+    if seen.noise.0 > 0 {
+        let first = seen.noise.1.as_deref().unwrap_or_default();
+        lines.push(format!("  noise         {} lines on standard output were no messages", seen.noise.0));
+        lines.push(format!("                first: {}", excerpt(first, 200)));
+    }
+    if seen.ending == Some(Ending::Killed) {
+        lines.push("  ending        it had to be killed".to_owned());
+    }
+    lines.extend(last_words(&seen.stderr));
+    for problem in &seen.problems {
+        lines.extend(problem_lines(problem, &context.env));
+    }
+    lines
+}
+
+fn facts(seen: &Examination) -> Vec<String> {
+    let Some(facts) = &seen.facts else { return Vec::new() };
+    let info = facts.server_info.value();
+    let word = |name: &str| info.get(name).and_then(serde_json::Value::as_str).map(|word| excerpt(word, 60));
+    let server = [word("name"), word("version")].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let era = match facts.era {
+        Era::Modern => "no handshake",
+        Era::Handshake => "with a handshake",
+    };
+    let capabilities = match facts.capabilities.value() {
+        serde_json::Value::Object(capabilities) => {
+            capabilities.keys().map(|name| excerpt(name, 40)).collect::<Vec<_>>().join(", ")
+        }
+        _ => String::new(),
+    };
+    let mut lines = Vec::new();
+    if seen.error.is_none() {
+        let style = GOOD;
+        lines.push(format!("{style}works{style:#}"));
+    }
+    let counts = &seen.counts;
+    lines.push(format!("  server        {}", if server.is_empty() { "says no name" } else { &server }));
+    lines.push(format!("  protocol      {} ({era}), over {}", facts.version, seen.transport.unwrap_or("?")));
+    if !capabilities.is_empty() {
+        lines.push(format!("  capabilities  {capabilities}"));
+    }
+    lines.push(format!(
+        "  offers        {} tools, {} resources, {} templates, {} prompts",
+        counts.tools, counts.resources, counts.templates, counts.prompts
+    ));
+    lines.push(format!(
+        "  times         connect {} ms, list {} ms",
+        seen.connect.as_millis(),
+        seen.list.as_millis()
+    ));
+    lines
+}
+
+/// The end of what the process said on its standard error.
+fn last_words(stderr: &str) -> Vec<String> {
+    let all: Vec<_> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let hidden = all.len().saturating_sub(LAST_WORDS);
+    let mut lines = vec!["  standard error".to_owned()];
+    if hidden > 0 {
+        lines.push(format!("    {FAINT}({hidden} lines before these; all of them with --json){FAINT:#}"));
+    }
+    lines.extend(all[hidden..].iter().map(|line| format!("    {}", excerpt(line, 300))));
+    lines
+}

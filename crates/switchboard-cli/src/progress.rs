@@ -1,0 +1,67 @@
+//! A sign of life while something takes its time: one line on a terminal, which goes away again.
+
+use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use switchboard::visible::excerpt;
+
+/// What takes less is not worth a word.
+const WORTH_A_WORD: Duration = Duration::from_millis(500);
+const BEAT: Duration = Duration::from_millis(100);
+const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// What is going on right now, in words.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    started: Instant,
+    // Set by whoever takes a step, read by the one who draws.
+    words: Mutex<String>,
+    is_shown: bool,
+}
+
+impl Progress {
+    /// Shown only where somebody looks.
+    pub(crate) fn new(words: &str, is_wanted: bool) -> Self {
+        let is_shown = is_wanted && std::io::stderr().is_terminal();
+        Self { started: Instant::now(), words: Mutex::new(words.to_owned()), is_shown }
+    }
+
+    pub(crate) fn say(&self, words: String) {
+        *self.words.lock().unwrap_or_else(PoisonError::into_inner) = words;
+    }
+
+    /// Draws while the work lasts.
+    pub(crate) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
+        if !self.is_shown {
+            return work.await;
+        }
+        tokio::pin!(work);
+        let mut beat = tokio::time::interval(BEAT);
+        loop {
+            tokio::select! {
+                done = &mut work => {
+                    draw("");
+                    return done;
+                }
+                _ = beat.tick() => self.draw(),
+            }
+        }
+    }
+
+    fn draw(&self) {
+        let elapsed = self.started.elapsed();
+        if elapsed < WORTH_A_WORD {
+            return;
+        }
+        let turn = usize::try_from(elapsed.as_millis() / BEAT.as_millis()).unwrap_or(0) % FRAMES.len();
+        let words = excerpt(&self.words.lock().unwrap_or_else(PoisonError::into_inner), 60);
+        draw(&format!("{} {words}  {} s", FRAMES[turn], elapsed.as_secs()));
+    }
+}
+
+/// One line in place of the last.
+fn draw(line: &str) {
+    // Nobody can be told that nobody can be told.
+    let _gone = std::io::stderr().lock().write_all(format!("\r\x1b[2K{line}").as_bytes());
+}

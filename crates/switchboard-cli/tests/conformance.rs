@@ -1,0 +1,184 @@
+//! The official conformance suite against the program: each scenario for clients in each revision that has
+//! it, authorization left out. In: the suite, which `peers/install` provides. Out: one test for each pair.
+//!
+//! Stricter than the suite itself. A client that does nothing passes some scenarios, so each one has a number
+//! of checks that must succeed. A warning counts as a failure, and so does an exit code the suite would
+//! forgive. The program is not told which revision to speak: it has to find out.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Once;
+
+use serde_json::Value;
+
+macro_rules! scenarios {
+    ($($test:ident: $scenario:literal in $revision:literal, $successes:literal checks;)*) => {
+        /// Every scenario with its revision.
+        const TESTED: &[(&str, &str)] = &[$(($scenario, $revision)),*];
+
+        $(
+            #[test]
+            fn $test() {
+                Run::new($scenario, $revision).passes($successes);
+            }
+        )*
+    };
+}
+
+scenarios! {
+    initialize_2025_06_18: "initialize" in "2025-06-18", 1 checks;
+    initialize_2025_11_25: "initialize" in "2025-11-25", 1 checks;
+    tools_call_2025_06_18: "tools_call" in "2025-06-18", 2 checks;
+    tools_call_2025_11_25: "tools_call" in "2025-11-25", 2 checks;
+    tools_call_2026_07_28: "tools_call" in "2026-07-28", 2 checks;
+    elicitation_defaults_2025_11_25: "elicitation-sep1034-client-defaults" in "2025-11-25", 5 checks;
+    sse_retry_2025_11_25: "sse-retry" in "2025-11-25", 3 checks;
+    request_metadata_2026_07_28: "request-metadata" in "2026-07-28", 8 checks;
+    request_state_2026_07_28: "sep-2322-client-request-state" in "2026-07-28", 5 checks;
+    standard_headers_2026_07_28: "http-standard-headers" in "2026-07-28", 9 checks;
+    custom_headers_2026_07_28: "http-custom-headers" in "2026-07-28", 18 checks;
+    invalid_tool_headers_2026_07_28: "http-invalid-tool-headers" in "2026-07-28", 12 checks;
+    schema_references_2026_07_28: "json-schema-ref-no-deref" in "2026-07-28", 1 checks;
+    schema_keywords_2025_11_25: "json-schema-2020-12-preservation" in "2025-11-25", 9 checks;
+    schema_keywords_2026_07_28: "json-schema-2020-12-preservation" in "2026-07-28", 9 checks;
+}
+
+/// A newer suite with a new scenario fails here until the scenario is in the table.
+#[test]
+fn the_table_has_every_scenario_of_the_suite() {
+    let output = suite().arg("list").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut listed: Vec<(&str, &str)> = text
+        .lines()
+        .skip_while(|line| !line.starts_with("Client scenarios"))
+        .skip(1)
+        .map_while(|line| line.trim().strip_prefix("- ")?.strip_suffix(']')?.split_once(" ["))
+        .filter(|(scenario, revisions)| !scenario.starts_with("auth/") && *revisions != "extension")
+        .flat_map(|(scenario, revisions)| revisions.split(',').map(move |revision| (scenario, revision)))
+        .collect();
+    let mut tested = TESTED.to_vec();
+    listed.sort_unstable();
+    tested.sort_unstable();
+    assert_eq!(tested, listed);
+}
+
+/// One scenario in one revision, with a directory of its own.
+struct Run {
+    scenario: &'static str,
+    revision: &'static str,
+    dir: PathBuf,
+}
+
+impl Run {
+    fn new(scenario: &'static str, revision: &'static str) -> Self {
+        let dir =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance").join(format!("{scenario}-{revision}"));
+        if dir.exists() {
+            fs::remove_dir_all(&dir).unwrap();
+        }
+        fs::create_dir_all(dir.join("results")).unwrap();
+        Self { scenario, revision, dir }
+    }
+
+    fn passes(&self, successes: usize) {
+        let status = self.finish();
+        let Some(checks) = self.checks() else { panic!("no checks were made\n{}", self.told()) };
+        let with = |status: &'static str| checks.iter().filter(move |check| check["status"] == status);
+        let mut faults: Vec<String> = with("FAILURE").chain(with("WARNING")).map(describe).collect();
+        let succeeded = with("SUCCESS").count();
+        if succeeded < successes {
+            faults.push(format!("{succeeded} checks succeeded, {successes} should"));
+            faults.extend(with("SKIPPED").map(describe));
+        }
+        if self.read("exit").trim() != "0" {
+            faults.push(format!("the program ended with exit code {}", self.read("exit").trim()));
+        }
+        if faults.is_empty() && !status.success() {
+            faults.push(format!("the suite ended with {status}"));
+        }
+        assert!(faults.is_empty(), "{}\n{}", faults.join("\n"), self.told());
+    }
+
+    /// Runs the suite. It ends by itself: after 30 seconds it gives up.
+    fn finish(&self) -> ExitStatus {
+        let log = File::create(self.dir.join("suite")).unwrap();
+        suite()
+            .args(["client", "--scenario", self.scenario, "--spec-version", self.revision])
+            .args(["--command", &self.client()])
+            .arg("--output-dir")
+            .arg(self.dir.join("results"))
+            .env_clear()
+            .env("HOME", &self.dir)
+            .current_dir(&self.dir)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .status()
+            .unwrap()
+    }
+
+    /// The line the suite gives to a shell, with the address of its server at the end.
+    ///
+    /// The suite takes death by a signal for success, forgets the output of a program that hangs, and leaves
+    /// that program running. So the shell keeps exit code and output, and ends the program when it is ended.
+    fn client(&self) -> String {
+        let program = quoted(Path::new(env!("CARGO_BIN_EXE_switchboard")));
+        let [out, err, exit] = ["stdout", "stderr", "exit"].map(|name| quoted(&self.dir.join(name)));
+        format!(
+            "client() {{ env -u MCP_CONFORMANCE_PROTOCOL_VERSION {program} conformance \"$@\" \
+             >{out} 2>{err} & trap \"kill -9 $!\" TERM; wait $!; code=$?; echo $code >{exit}; \
+             return $code; }}; client"
+        )
+    }
+
+    fn checks(&self) -> Option<Vec<Value>> {
+        let results = fs::read_dir(self.dir.join("results")).unwrap().next()?.unwrap().path();
+        let text = fs::read_to_string(results.join("checks.json")).ok()?;
+        Some(serde_json::from_str(&text).unwrap())
+    }
+
+    fn told(&self) -> String {
+        let [out, err, suite] = ["stdout", "stderr", "suite"].map(|name| self.read(name));
+        format!("--- stdout\n{out}\n--- stderr\n{err}\n--- suite\n{suite}")
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.dir.join(name)).unwrap_or_else(|_| "(none)".to_owned())
+    }
+}
+
+fn describe(check: &Value) -> String {
+    let text = |field: &str| check[field].as_str().unwrap_or_default().to_owned();
+    format!(
+        "{} {} {}: {}\n  {}\n  {}",
+        text("status"),
+        text("id"),
+        text("name"),
+        text("description"),
+        text("errorMessage"),
+        check["details"]
+    )
+}
+
+/// The suite, installed on first use.
+fn suite() -> Command {
+    static INSTALLED: Once = Once::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    INSTALLED.call_once(|| {
+        let status = Command::new(root.join("peers/install")).status().unwrap();
+        assert!(status.success(), "peers/install ended with {status}");
+    });
+    let peers = root.join("target/peers");
+    let mut command = Command::new(peers.join("node"));
+    command.arg(peers.join("node_modules/@modelcontextprotocol/conformance/dist/index.js"));
+    command
+}
+
+/// One word for a shell.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.to_str().unwrap().replace('\'', r"'\''"))
+}

@@ -1,0 +1,120 @@
+//! What an embedding agent answers for us when a server asks: the user, the model, the folders.
+//!
+//! A server's question travels forward to the host with everything it needs to know, and the answer comes back on
+//! the slot the question came with. Who has nobody to ask uses [`Headless`], which declines politely.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+
+use crate::json::Json;
+
+/// An answer that may take its time, as a person does.
+pub type Reply<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Answers the questions of servers.
+pub trait Host: Send + Sync + 'static {
+    /// What servers may ask; it is told to them, and anything else is refused without asking.
+    fn abilities(&self) -> Abilities;
+
+    /// The folders the user works in.
+    fn roots(&self) -> Vec<Root>;
+
+    /// A question to the user.
+    fn elicit(&self, question: Elicitation) -> Reply<'_, Answer>;
+
+    /// A question to the model: the parameters of `sampling/createMessage`, and its result or why not.
+    fn sample(&self, server: String, params: Json) -> Reply<'_, Result<Json, String>>;
+}
+
+/// What a host can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Abilities {
+    /// It names folders.
+    pub roots: bool,
+    /// It shows forms to a person.
+    pub forms: bool,
+    /// It shows addresses to a person.
+    pub urls: bool,
+    /// It lets servers use the model.
+    pub sampling: bool,
+}
+
+/// A folder the user works in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What to call it.
+    pub name: String,
+}
+
+impl Root {
+    /// A folder named after its last part.
+    pub fn new(path: &Path) -> Self {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Self { path: path.to_owned(), name }
+    }
+}
+
+/// A question to the user.
+#[derive(Debug, Clone)]
+pub struct Elicitation {
+    /// The server that asks, by its configured name: what it calls itself proves nothing.
+    pub server: String,
+    /// Its words.
+    pub message: String,
+    /// What it wants.
+    pub wish: Wish,
+}
+
+/// What a server wants from the user.
+#[derive(Debug, Clone)]
+pub enum Wish {
+    /// Values for a flat form.
+    Form {
+        /// The JSON Schema of the form.
+        schema: Json,
+    },
+    /// A visit to an address. Whoever answers must show the whole address and open nothing without consent.
+    Visit {
+        /// The address, as sent.
+        url: String,
+    },
+}
+
+/// The user's answer.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// Yes, with the values of the form. Values left out take the form's defaults.
+    Accept(Json),
+    /// No.
+    Decline,
+    /// The question was closed without an answer.
+    Cancel,
+}
+
+/// Nobody is there to ask: folders are named, everything else is declined.
+#[derive(Debug, Clone, Default)]
+pub struct Headless {
+    /// The folders to name; none means servers are not told that they may ask.
+    pub folders: Vec<PathBuf>,
+}
+
+impl Host for Headless {
+    fn abilities(&self) -> Abilities {
+        Abilities { roots: !self.folders.is_empty(), ..Abilities::default() }
+    }
+
+    fn roots(&self) -> Vec<Root> {
+        self.folders.iter().map(|folder| Root::new(folder)).collect()
+    }
+
+    fn elicit(&self, _question: Elicitation) -> Reply<'_, Answer> {
+        Box::pin(std::future::ready(Answer::Decline))
+    }
+
+    fn sample(&self, _server: String, _params: Json) -> Reply<'_, Result<Json, String>> {
+        Box::pin(std::future::ready(Err("no model is there to ask".to_owned())))
+    }
+}

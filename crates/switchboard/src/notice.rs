@@ -1,0 +1,53 @@
+//! What a server says unasked: log lines, progress, changes.
+
+use crate::json::Json;
+
+/// Something a surface may show or act on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Notice {
+    /// The list of tools changed.
+    ToolsChanged,
+    /// The list of prompts changed.
+    PromptsChanged,
+    /// The list of resources changed.
+    ResourcesChanged,
+    /// A resource somebody subscribed to changed.
+    ResourceUpdated {
+        /// Which one.
+        uri: String,
+    },
+    /// A line for the log.
+    Log {
+        /// `debug`, `info`, `warning`, `error` and so on, as sent.
+        level: String,
+        /// Which part of the server speaks.
+        logger: Option<String>,
+        /// Its words, as JSON.
+        data: Json,
+    },
+    /// The state of a task changed.
+    Task {
+        /// The parameters as sent.
+        params: Json,
+    },
+    /// The server forgot our session and a new one was made: what it offers must be asked anew.
+    SessionRenewed,
+    /// A notification nobody here knows, passed on as it came.
+    Other {
+        /// Its method.
+        method: String,
+        /// Its parameters.
+        params: Option<Json>,
+    },
+}
+
+/// How far a request has come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// So much is done.
+    pub progress: f64,
+    /// Of so much, if it is known.
+    pub total: Option<f64>,
+    /// In words.
+    pub message: Option<String>,
+}

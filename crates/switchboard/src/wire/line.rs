@@ -1,0 +1,98 @@
+//! A transport that is up, before anybody has said hello: the ledger, what carries messages, and the tasks behind both.
+
+use std::sync::Arc;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use tokio::task::JoinSet;
+
+use super::child::{Ending, Process, Streams};
+use super::error::{Cause, Error};
+use super::http::{Http, Site};
+use super::legacy_sse::LegacySse;
+use super::open::Terms;
+use super::peer::{Carrier, Peer};
+use super::questions::{self, Desk};
+use super::router::{Question, Router};
+use super::stdio;
+use crate::resolve::{Address, Child};
+
+/// Ends with everything behind it when dropped.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) peer: Peer,
+    pub(crate) desk: Desk,
+    pub(crate) process: Option<Arc<Process>>,
+    pub(crate) tasks: JoinSet<()>,
+}
+
+impl Line {
+    /// Starts a process.
+    pub(crate) fn start(child: &Child, terms: &Terms) -> Result<Self, Error> {
+        let (router, questions) = Router::new(terms.trace.clone());
+        let mut tasks = JoinSet::new();
+        let (process, Streams { input, output }) =
+            Process::start(child, terms.guard.as_ref()).map_err(Error::never)?;
+        let process = Arc::new(process);
+        let limit = terms.limits.message;
+        let queue = stdio::attach(&process, (input, output), child, (&router, limit), &mut tasks);
+        Ok(Self::new((router, questions), Carrier::Pipe(queue), Some(process), tasks, terms))
+    }
+
+    /// Prepares to speak Streamable HTTP; nothing is sent yet.
+    pub(crate) fn http(address: &Address, terms: &Terms) -> Self {
+        let (router, questions) = Router::new(terms.trace.clone());
+        let mut tasks = JoinSet::new();
+        let http = Http::new(site(address, terms), &router, &mut tasks);
+        Self::new((router, questions), Carrier::Http(http), None, tasks, terms)
+    }
+
+    /// Opens a stream of the older kind.
+    pub(crate) async fn legacy_sse(address: &Address, terms: &Terms) -> Result<Self, Error> {
+        let (router, questions) = Router::new(terms.trace.clone());
+        let mut tasks = JoinSet::new();
+        let sse = LegacySse::open(site(address, terms), &router, &mut tasks).await?;
+        Ok(Self::new((router, questions), Carrier::Sse(sse), None, tasks, terms))
+    }
+
+    fn new(
+        (router, questions): (Arc<Router>, tokio::sync::mpsc::Receiver<Question>),
+        carrier: Carrier,
+        process: Option<Arc<Process>>,
+        mut tasks: JoinSet<()>,
+        terms: &Terms,
+    ) -> Self {
+        let thinking = router.thinking.clone();
+        let desk = Desk { server: terms.server.clone(), host: Arc::clone(&terms.host), thinking };
+        let peer = Peer { router, carrier };
+        tasks.spawn(questions::serve(desk.clone(), peer.clone(), questions));
+        Self { peer, desk, process, tasks }
+    }
+
+    /// Ends it in order: says goodbye, closes, waits, and only then uses force.
+    pub(crate) async fn stop(&mut self) -> Ending {
+        if let Carrier::Http(http) = &self.peer.carrier {
+            http.goodbye().await;
+        }
+        self.peer.router.lose(Cause::Stopped);
+        // Ends the writer, which closes the input of a process.
+        self.tasks.shutdown().await;
+        match &self.process {
+            Some(process) => process.stop().await,
+            None => Ending::ByItself,
+        }
+    }
+}
+
+fn site(address: &Address, terms: &Terms) -> Site {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &address.headers {
+        let value = HeaderValue::from_bytes(value.as_bytes()).map(|mut value| {
+            value.set_sensitive(true);
+            value
+        });
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), value) {
+            headers.insert(name, value);
+        }
+    }
+    Site { web: Arc::clone(&terms.web), url: address.url.clone(), headers, limit: terms.limits.message }
+}

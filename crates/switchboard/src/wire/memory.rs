@@ -1,0 +1,54 @@
+//! What each server spoke last time, so that it need not be asked again. A hint only: whoever finds it wrong says so by
+//! remembering anew.
+//!
+//! One small file a server, below the cache directory, named by the identity of the launch. There is no secret in it. One
+//! that cannot be read or written costs a question, nothing else.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use atomic_write_file::AtomicWriteFile;
+
+use super::era::Era;
+use crate::env::Env;
+use crate::resolve::Identity;
+
+/// The memory of a user.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    dir: PathBuf,
+}
+
+impl Memory {
+    /// The memory below our own directory.
+    pub fn of(env: &Env) -> Self {
+        Self { dir: env.switchboard_home().join("cache").join("eras") }
+    }
+
+    /// What it spoke last time.
+    pub fn recall(&self, identity: &Identity) -> Option<Era> {
+        let text = fs::read_to_string(self.file(identity)).ok()?;
+        Era::from_word(text.trim())
+    }
+
+    /// Keeps what it speaks.
+    pub fn remember(&self, identity: &Identity, era: Era) {
+        if self.recall(identity) == Some(era) {
+            return;
+        }
+        // A memory that cannot be kept is no reason to fail.
+        let _forgotten = self.write(&self.file(identity), era);
+    }
+
+    fn write(&self, file: &Path, era: Era) -> std::io::Result<()> {
+        fs::create_dir_all(&self.dir)?;
+        let mut out = AtomicWriteFile::open(file)?;
+        writeln!(out, "{}", era.as_str())?;
+        out.commit()
+    }
+
+    fn file(&self, identity: &Identity) -> PathBuf {
+        self.dir.join(identity.key())
+    }
+}

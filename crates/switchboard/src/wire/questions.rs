@@ -1,0 +1,215 @@
+//! What servers ask us, and how it is answered: by the host, by its configured name for the server, and only what it
+//! said it could be asked.
+//!
+//! Under the handshake rules a question is a request on the wire; under the modern rules it comes inside a result. Both
+//! ways end here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use url::Url;
+
+use super::message;
+use super::peer::{Peer, Rules};
+use super::router::Question;
+use crate::host::{Abilities, Answer, Elicitation, Host, Wish};
+use crate::json::Json;
+
+/// Questions that are worked on at the same time.
+const AT_ONCE: usize = 16;
+
+/// Who answers, and for which server.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    pub(crate) server: String,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) thinking: watch::Sender<usize>,
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+/// Why a question gets no answer.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) code: i64,
+    pub(crate) message: String,
+}
+
+impl Desk {
+    /// What may be asked, as the protocol says it.
+    pub(crate) fn capabilities(&self, rules: Rules) -> Json {
+        let Abilities { roots, forms, urls, sampling } = self.host.abilities();
+        let mut capabilities = Map::new();
+        if roots {
+            let settings = match rules {
+                Rules::Modern => json!({}),
+                Rules::Handshake => json!({"listChanged": true}),
+            };
+            capabilities.insert("roots".to_owned(), settings);
+        }
+        if forms || urls {
+            let mut modes = Map::new();
+            if forms {
+                modes.insert("form".to_owned(), json!({}));
+            }
+            if urls {
+                modes.insert("url".to_owned(), json!({}));
+            }
+            capabilities.insert("elicitation".to_owned(), Value::Object(modes));
+        }
+        if sampling {
+            capabilities.insert("sampling".to_owned(), json!({}));
+        }
+        if rules == Rules::Modern {
+            capabilities.insert("extensions".to_owned(), json!({"io.modelcontextprotocol/tasks": {}}));
+        }
+        Json::from(Value::Object(capabilities))
+    }
+
+    /// Answers one question.
+    pub(crate) async fn answer(&self, method: &str, params: Option<&Json>) -> Result<Json, Refusal> {
+        let abilities = self.host.abilities();
+        match method {
+            "ping" => Ok(json!({}).into()),
+            "roots/list" if abilities.roots => Ok(self.roots()),
+            "elicitation/create" => self.elicit(params, abilities).await,
+            "sampling/createMessage" if abilities.sampling => {
+                let _thinking = Thinking::start(&self.thinking);
+                let params = params.cloned().unwrap_or_else(Json::null);
+                let answer = self.host.sample(self.server.clone(), params).await;
+                answer.map_err(|message| Refusal { code: -1, message })
+            }
+            _ => Err(Refusal { code: -32601, message: format!("method not found: {method}") }),
+        }
+    }
+
+    fn roots(&self) -> Json {
+        let roots = self.host.roots().into_iter().filter_map(|root| {
+            let uri = Url::from_directory_path(&root.path).ok()?;
+            // A root is named without the slash at its end.
+            Some(json!({"uri": uri.as_str().trim_end_matches('/'), "name": root.name}))
+        });
+        json!({"roots": roots.collect::<Vec<_>>()}).into()
+    }
+
+    async fn elicit(&self, params: Option<&Json>, abilities: Abilities) -> Result<Json, Refusal> {
+        let params = params.map_or(Value::Null, Json::value);
+        let text = |name: &str| params.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let is_url = params.get("mode").and_then(Value::as_str) == Some("url");
+        let allowed = if is_url { abilities.urls } else { abilities.forms };
+        if !allowed {
+            // Refusing the mode as such would be an error; a person who is not there declines.
+            return Ok(json!({"action": "decline"}).into());
+        }
+        let schema = params.get("requestedSchema").cloned().unwrap_or_else(|| json!({"type": "object"}));
+        let wish = if is_url {
+            Wish::Visit { url: text("url") }
+        } else {
+            Wish::Form { schema: schema.clone().into() }
+        };
+        let question = Elicitation { server: self.server.clone(), message: text("message"), wish };
+        let _thinking = Thinking::start(&self.thinking);
+        Ok(match self.host.elicit(question).await {
+            Answer::Accept(_) if is_url => json!({"action": "accept"}),
+            Answer::Accept(content) => {
+                json!({"action": "accept", "content": with_defaults(&schema, content.value())})
+            }
+            Answer::Decline => json!({"action": "decline"}),
+            Answer::Cancel => json!({"action": "cancel"}),
+        }
+        .into())
+    }
+}
+
+/// The answer to a form, with the form's defaults where nothing was said.
+fn with_defaults(schema: &Value, content: Value) -> Value {
+    let mut content = match content {
+        Value::Object(content) => content,
+        _ => Map::new(),
+    };
+    let fields = schema.get("properties").and_then(Value::as_object);
+    for (name, field) in fields.into_iter().flatten() {
+        if let Some(default) = field.get("default")
+            && !content.contains_key(name)
+        {
+            content.insert(name.clone(), default.clone());
+        }
+    }
+    Value::Object(content)
+}
+
+/// While it lives, somebody thinks about a question.
+struct Thinking<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Thinking<'a> {
+    fn start(count: &'a watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count)
+    }
+}
+
+impl Drop for Thinking<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}
+
+/// Answers what the server asks by request, until the connection ends.
+pub(crate) async fn serve(desk: Desk, peer: Peer, mut questions: mpsc::Receiver<Question>) {
+    let mut running = JoinSet::new();
+    let mut open: HashMap<String, AbortHandle> = HashMap::new();
+    while let Some(question) = questions.recv().await {
+        while running.try_join_next().is_some() {}
+        match question {
+            Question::Ask { id, method, params } => {
+                if running.len() >= AT_ONCE {
+                    let busy = message::error(&id, -32000, "too many questions at once");
+                    let _lost = peer.say(busy, Rules::Handshake).await;
+                    continue;
+                }
+                open.retain(|_, handle| !handle.is_finished());
+                let key = id.as_str().to_owned();
+                let handle = running.spawn(respond(desk.clone(), peer.clone(), id, (method, params)));
+                open.insert(key, handle);
+            }
+            Question::Withdrawn { id } => {
+                if let Some(handle) = open.remove(id.as_str()) {
+                    handle.abort();
+                }
+            }
+        }
+    }
+}
+
+async fn respond(desk: Desk, peer: Peer, id: Json, (method, params): (String, Option<Json>)) {
+    let text = match desk.answer(&method, params.as_ref()).await {
+        Ok(result) => message::result(&id, &result),
+        Err(refusal) => message::error(&id, refusal.code, &refusal.message),
+    };
+    // If the connection is gone, so is the one who asked.
+    let _lost = peer.say(text, Rules::Handshake).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_form_presets_is_filled_in_and_nothing_else() {
+        let schema = json!({"properties": {
+            "a": {"type": "string", "default": "x"},
+            "b": {"type": "boolean", "default": false},
+            "c": {"type": "number"},
+        }});
+        let content = with_defaults(&schema, json!({"a": "mine", "z": 1}));
+        assert_eq!(content, json!({"a": "mine", "z": 1, "b": false}));
+        assert_eq!(with_defaults(&schema, Value::Null), json!({"a": "x", "b": false}));
+    }
+}

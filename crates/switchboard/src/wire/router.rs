@@ -1,0 +1,458 @@
+//! The ledger of requests, and where each incoming message goes.
+//!
+//! In: whatever a transport read. Out: the answer to the one who waits for it, progress before the result it belongs
+//! to, questions to the host, everything else to the queue of notices. It never waits, so no reader of a stream can be
+//! held up by a slow consumer.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::error::Cause;
+use super::message::{self, AnswerId, Fault, Incoming};
+use super::notices::Notices;
+use super::trace::Trace;
+use crate::json::Json;
+use crate::notice::{Notice, Progress};
+use crate::visible::excerpt;
+
+/// Key of the listen request a notification belongs to.
+const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// Beats of one request that wait to be seen.
+const BEATS: usize = 64;
+/// Questions of the server that wait to be looked at.
+const QUESTIONS: usize = 64;
+
+/// How far a request has got on its way out. Whoever moves it on decides: a request that its caller took back while
+/// it was queued is never written, and one that is being written can no longer be called unsent.
+#[derive(Debug, Default)]
+pub(crate) struct Stage(AtomicU8);
+
+const QUEUED: u8 = 0;
+const LEAVING: u8 = 1;
+const TAKEN_BACK: u8 = 2;
+
+impl Stage {
+    /// The writer takes it; false if the caller took it back before.
+    pub(crate) fn leave(&self) -> bool {
+        let moved = self.0.compare_exchange(QUEUED, LEAVING, Ordering::AcqRel, Ordering::Acquire);
+        moved.is_ok() || moved == Err(LEAVING)
+    }
+
+    /// The caller takes it back; false if it may have left already.
+    pub(crate) fn take_back(&self) -> bool {
+        let moved = self.0.compare_exchange(QUEUED, TAKEN_BACK, Ordering::AcqRel, Ordering::Acquire);
+        moved.is_ok() || moved == Err(TAKEN_BACK)
+    }
+
+    /// The transport found out that nothing of it left.
+    pub(crate) fn stayed(&self) {
+        self.0.store(QUEUED, Ordering::Release);
+    }
+
+    pub(crate) fn has_left(&self) -> bool {
+        self.0.load(Ordering::Acquire) == LEAVING
+    }
+}
+
+/// What the one who asks wants to hear before the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wants {
+    /// Nothing.
+    Answer,
+    /// Progress.
+    Progress,
+    /// Everything about a subscription, which only its end answers.
+    Subscription,
+}
+
+/// A sign of life of one request.
+#[derive(Debug)]
+pub(crate) enum Beat {
+    Progress(Progress),
+    /// A subscription was granted: the parameters say what of it.
+    Granted(Json),
+}
+
+/// Something the server wants from us.
+#[derive(Debug)]
+pub(crate) enum Question {
+    Ask { id: Json, method: String, params: Option<Json> },
+    /// It does not want to know any more.
+    Withdrawn { id: Json },
+}
+
+/// The answer to a POST comes back on it; a message on a common stream could be anybody's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Via {
+    /// The one stream of a connection.
+    Common,
+    /// The whole body of an answer to that request.
+    Body(u64),
+    /// The event stream that answers that request.
+    Stream(u64),
+}
+
+#[derive(Debug)]
+pub(crate) struct Router {
+    // Held for a few instructions, never across a wait.
+    state: Mutex<State>,
+    questions: mpsc::Sender<Question>,
+    lost: watch::Sender<Option<Cause>>,
+    pub(crate) notices: Notices,
+    pub(crate) trace: Option<Arc<Trace>>,
+    next_id: AtomicU64,
+    noise: AtomicU64,
+    stray: AtomicU64,
+    first_noise: OnceLock<String>,
+    /// Questions the host is thinking about; meanwhile nobody's patience runs out.
+    pub(crate) thinking: watch::Sender<usize>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pending: HashMap<u64, Pending>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    reply: oneshot::Sender<Result<Json, Cause>>,
+    beats: Option<mpsc::Sender<Beat>>,
+    wants: Wants,
+}
+
+/// One request on its way. Dropping it forgets the request; an answer that comes later is a stray.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    pub(crate) id: u64,
+    pub(crate) reply: oneshot::Receiver<Result<Json, Cause>>,
+    pub(crate) beats: Option<mpsc::Receiver<Beat>>,
+    pub(crate) stage: Arc<Stage>,
+    router: Arc<Router>,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.router.forget(self.id);
+    }
+}
+
+impl Router {
+    pub(crate) fn new(trace: Option<Arc<Trace>>) -> (Arc<Self>, mpsc::Receiver<Question>) {
+        let (questions, receiver) = mpsc::channel(QUESTIONS);
+        let router = Self {
+            state: Mutex::default(),
+            questions,
+            lost: watch::Sender::new(None),
+            notices: Notices::default(),
+            trace,
+            next_id: AtomicU64::new(1),
+            noise: AtomicU64::new(0),
+            stray: AtomicU64::new(0),
+            first_noise: OnceLock::new(),
+            thinking: watch::Sender::new(0),
+        };
+        (Arc::new(router), receiver)
+    }
+
+    /// Opens an entry. Fails with what was lost if the connection is gone.
+    pub(crate) fn register(self: &Arc<Self>, wants: Wants) -> Result<Ticket, Cause> {
+        let id = self.fresh_id();
+        let (reply, receiver) = oneshot::channel();
+        let (beats, beat_receiver) = if wants != Wants::Answer {
+            let (sender, receiver) = mpsc::channel(BEATS);
+            (Some(sender), Some(receiver))
+        } else {
+            (None, None)
+        };
+        let mut state = self.lock();
+        // Looked at under the lock: `lose` sets it first and then empties the ledger.
+        if let Some(cause) = self.lost.borrow().clone() {
+            return Err(cause);
+        }
+        state.pending.insert(id, Pending { reply, beats, wants });
+        let router = Arc::clone(self);
+        Ok(Ticket { id, reply: receiver, beats: beat_receiver, stage: Arc::default(), router })
+    }
+
+    /// An id for a request whose answer nobody waits for.
+    pub(crate) fn fresh_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_pending(&self, id: u64) -> bool {
+        self.lock().pending.contains_key(&id)
+    }
+
+    fn forget(&self, id: u64) {
+        self.lock().pending.remove(&id);
+    }
+
+    /// The connection is gone: everybody who waits is told, once.
+    pub(crate) fn lose(&self, cause: Cause) {
+        let pending = {
+            let mut state = self.lock();
+            let first = self.lost.send_if_modified(|lost| {
+                let is_first = lost.is_none();
+                lost.get_or_insert_with(|| cause.clone());
+                is_first
+            });
+            if !first {
+                return;
+            }
+            std::mem::take(&mut state.pending)
+        };
+        for entry in pending.into_values() {
+            entry.answer(Err(cause.clone()));
+        }
+    }
+
+    /// Resolves when the connection is gone, with the reason.
+    pub(crate) async fn lost(&self) -> Cause {
+        let mut lost = self.lost.subscribe();
+        match lost.wait_for(Option::is_some).await.map(|cause| cause.clone()) {
+            Ok(Some(cause)) => cause,
+            Ok(None) | Err(_) => Cause::Closed,
+        }
+    }
+
+    /// The reason why the connection is gone, if it is.
+    pub(crate) fn why_lost(&self) -> Option<Cause> {
+        self.lost.borrow().clone()
+    }
+
+    /// Takes one text of a stream. False if there was no message in it.
+    pub(crate) fn deliver(&self, text: &Bytes, via: Via) -> bool {
+        if let Some(trace) = &self.trace {
+            trace.received(text);
+        }
+        let mut understood = false;
+        for message in message::decode(text) {
+            match message {
+                Ok(Incoming::Response { id, outcome }) => {
+                    understood = true;
+                    self.answer(id, outcome, via);
+                }
+                Ok(Incoming::Request { id, method, params }) => {
+                    understood = true;
+                    self.ask(Question::Ask { id, method, params });
+                }
+                Ok(Incoming::Notification { method, params }) => {
+                    understood = true;
+                    self.notify(method, params);
+                }
+                Err(why) => self.count_noise(text, &why),
+            }
+        }
+        understood
+    }
+
+    fn answer(&self, id: AnswerId, outcome: Result<Json, Fault>, via: Via) {
+        let entry = {
+            let mut state = self.lock();
+            let named = match id {
+                AnswerId::Number(number) => state.pending.remove(&number),
+                AnswerId::Missing | AnswerId::Foreign => None,
+            };
+            named.or_else(|| match via {
+                Via::Body(request) => state.pending.remove(&request),
+                // On a stream only an error may lack the id of the request it answers.
+                Via::Stream(request) if outcome.is_err() || id == AnswerId::Missing => {
+                    state.pending.remove(&request)
+                }
+                Via::Common if id == AnswerId::Missing => state.only(),
+                Via::Stream(_) | Via::Common => None,
+            })
+        };
+        let Some(entry) = entry else {
+            self.stray.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        entry.answer(outcome.map_err(|fault| match fault {
+            Fault::Rpc(error) => Cause::Rpc(error),
+            Fault::Malformed(why) => Cause::Malformed { why },
+        }));
+    }
+
+    /// A message over the limit: the request it answers is told at once, if its start names one; else everyone is.
+    pub(crate) fn overflow(&self, head: &[u8], limit: usize) {
+        let named = id_in(head);
+        let entries: Vec<Pending> = {
+            let mut state = self.lock();
+            match named {
+                Some(id) => state.pending.remove(&id).into_iter().collect(),
+                None => std::mem::take(&mut state.pending).into_values().collect(),
+            }
+        };
+        for entry in entries {
+            entry.answer(Err(Cause::TooLarge { limit }));
+        }
+    }
+
+    fn ask(&self, question: Question) {
+        // A server that asks faster than anybody can answer loses its questions, not our memory.
+        if self.questions.try_send(question).is_err() {
+            self.stray.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn notify(&self, method: String, params: Option<Json>) {
+        let notice = match method.as_str() {
+            "notifications/progress" => return self.progress(params),
+            "notifications/cancelled" => return self.cancelled(params),
+            "notifications/subscriptions/acknowledged" => return self.granted(params),
+            "notifications/tools/list_changed" => Notice::ToolsChanged,
+            "notifications/prompts/list_changed" => Notice::PromptsChanged,
+            "notifications/resources/list_changed" => Notice::ResourcesChanged,
+            "notifications/resources/updated" => match params.as_ref().and_then(|params| text(params, "uri")) {
+                Some(uri) => Notice::ResourceUpdated { uri },
+                None => Notice::Other { method, params },
+            },
+            "notifications/message" => log_line(params),
+            "notifications/tasks/status" | "notifications/tasks" => {
+                Notice::Task { params: params.unwrap_or_else(Json::null) }
+            }
+            _ => Notice::Other { method, params },
+        };
+        self.notices.push(notice);
+    }
+
+    fn progress(&self, params: Option<Json>) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Loose<'a> {
+            #[serde(borrow)]
+            progress_token: &'a RawValue,
+            #[serde(default)]
+            progress: Option<f64>,
+            #[serde(default)]
+            total: Option<f64>,
+            #[serde(default)]
+            message: Option<String>,
+        }
+        let Some(params) = params else { return };
+        let Ok(loose) = params.read::<Loose<'_>>() else { return };
+        let progress =
+            Progress { progress: loose.progress.unwrap_or(0.0), total: loose.total, message: loose.message };
+        if let Some(id) = number(loose.progress_token.get()) {
+            self.beat(id, Beat::Progress(progress));
+        }
+    }
+
+    fn granted(&self, params: Option<Json>) {
+        if let Some(params) = params
+            && let Some(id) = subscription(&params)
+        {
+            self.beat(id, Beat::Granted(params));
+        }
+    }
+
+    /// Passes on a sign of life; one that finds no room is dropped, the next one tells more.
+    fn beat(&self, id: u64, beat: Beat) {
+        let beats = self.lock().pending.get(&id).and_then(|entry| entry.beats.clone());
+        if let Some(beats) = beats {
+            let _full_or_gone = beats.try_send(beat);
+        }
+    }
+
+    /// The server takes back a question of its own, or ends a subscription of ours.
+    fn cancelled(&self, params: Option<Json>) {
+        #[derive(Deserialize)]
+        struct Loose<'a> {
+            #[serde(borrow, rename = "requestId")]
+            request_id: &'a RawValue,
+        }
+        let Some(params) = params else { return };
+        let Ok(loose) = params.read::<Loose<'_>>() else { return };
+        let ours = subscription(&params).or_else(|| number(loose.request_id.get()));
+        let entry = ours.and_then(|id| {
+            let mut state = self.lock();
+            // Only a subscription of ours can be ended so; the ids of the server's questions are its own.
+            let wants = state.pending.get(&id)?.wants;
+            if wants == Wants::Subscription { state.pending.remove(&id) } else { None }
+        });
+        match entry {
+            Some(entry) => entry.answer(Err(Cause::Closed)),
+            None => self.ask(Question::Withdrawn { id: params.part(loose.request_id) }),
+        }
+    }
+
+    fn count_noise(&self, text: &Bytes, why: &str) {
+        self.noise.fetch_add(1, Ordering::Relaxed);
+        self.first_noise.get_or_init(|| {
+            let line = String::from_utf8_lossy(&text[..text.len().min(400)]).into_owned();
+            format!("{} ({why})", excerpt(&line, 200))
+        });
+    }
+
+    /// Lines that were no messages, and the first of them.
+    pub(crate) fn noise(&self) -> (u64, Option<&str>) {
+        (self.noise.load(Ordering::Relaxed), self.first_noise.get().map(String::as_str))
+    }
+
+    /// Answers nobody waited for.
+    pub(crate) fn strays(&self) -> u64 {
+        self.stray.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// An error without an id on a common stream can only mean the one request that is open.
+    fn only(&mut self) -> Option<Pending> {
+        let mut ids = self.pending.keys();
+        let (Some(&id), None) = (ids.next(), ids.next()) else { return None };
+        self.pending.remove(&id)
+    }
+}
+
+impl Pending {
+    fn answer(self, outcome: Result<Json, Cause>) {
+        // Whoever asked may have gone; then nobody needs the answer.
+        let _gone = self.reply.send(outcome);
+    }
+}
+
+fn log_line(params: Option<Json>) -> Notice {
+    let params = params.unwrap_or_else(Json::null);
+    let level = text(&params, "level").unwrap_or_else(|| "info".to_owned());
+    let logger = text(&params, "logger");
+    let data = message::fields(&params).into_iter().find(|(name, _)| name == "data");
+    Notice::Log { level, logger, data: data.map_or_else(Json::null, |(_, data)| data) }
+}
+
+fn text(params: &Json, name: &str) -> Option<String> {
+    let (_, value) = message::fields(params).into_iter().find(|(field, _)| field == name)?;
+    value.parse().ok()
+}
+
+fn subscription(params: &Json) -> Option<u64> {
+    let (_, meta) = message::fields(params).into_iter().find(|(name, _)| name == "_meta")?;
+    let (_, id) = message::fields(&meta).into_iter().find(|(name, _)| name == SUBSCRIPTION_ID)?;
+    number(id.as_str())
+}
+
+/// A number in either JSON spelling.
+fn number(raw: &str) -> Option<u64> {
+    raw.trim_matches('"').parse().ok()
+}
+
+/// The id at the start of a message too large to be read whole. One that stands deeper belongs to something else.
+fn id_in(head: &[u8]) -> Option<u64> {
+    let head = String::from_utf8_lossy(head);
+    let at = head.find("\"id\"")?;
+    if head[..at].matches('{').count() != 1 {
+        return None;
+    }
+    let rest = head[at + 4..].trim_start().strip_prefix(':')?.trim_start().trim_start_matches('"');
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}

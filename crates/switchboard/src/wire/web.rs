@@ -1,0 +1,150 @@
+//! The HTTP client all servers share: one pool of connections, one TLS set-up, made when the first one needs it.
+
+use std::error::Error as _;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{HeaderMap, LOCATION};
+use reqwest::{Client, Method, Response};
+use url::Url;
+
+use super::error::{Cause, Step};
+use crate::redact;
+use crate::visible::excerpt;
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+const MOST_REDIRECTS: usize = 5;
+/// How much of an error page is looked at.
+const ERROR_BODY: usize = 64 * 1024;
+
+/// The client, made on first use: a run without remote servers needs no certificates.
+#[derive(Debug, Default)]
+pub struct Web {
+    client: OnceLock<Result<Client, String>>,
+}
+
+/// One request over HTTP.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Bytes>,
+}
+
+impl Web {
+    fn client(&self) -> Result<&Client, Cause> {
+        let made = self.client.get_or_init(|| {
+            Client::builder()
+                .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
+                .redirect(reqwest::redirect::Policy::none())
+                .connect_timeout(CONNECT_LIMIT)
+                .tcp_keepalive(Duration::from_secs(30))
+                .build()
+                .map_err(|error| chain(&error))
+        });
+        made.as_ref().map_err(|why| Cause::Unreachable {
+            url: "the network".to_owned(),
+            step: Step::Tls,
+            why: why.clone(),
+        })
+    }
+
+    /// Sends a request and follows redirects as long as they stay with the origin and keep the method.
+    ///
+    /// The error says in its second half whether anything can have left.
+    pub(crate) async fn send(&self, ask: &Ask) -> Result<Response, (Cause, bool)> {
+        let client = self.client().map_err(|cause| (cause, false))?;
+        let mut url = ask.url.clone();
+        for _ in 0..=MOST_REDIRECTS {
+            let mut request = client.request(ask.method.clone(), url.clone()).headers(ask.headers.clone());
+            if let Some(body) = &ask.body {
+                request = request.body(body.clone());
+            }
+            let response = request.send().await.map_err(|error| failure(&error, &url))?;
+            let Some(next) = redirect(&response) else { return Ok(response) };
+            let keeps_method = matches!(response.status().as_u16(), 307 | 308) || ask.method == Method::GET;
+            if next.origin() != ask.url.origin() || !keeps_method {
+                let cause =
+                    Cause::Redirected { from: redact::url(url.as_str()), to: redact::url(next.as_str()) };
+                return Err((cause, false));
+            }
+            url = next;
+        }
+        let at = redact::url(url.as_str());
+        Err((Cause::Redirected { from: redact::url(ask.url.as_str()), to: at }, false))
+    }
+}
+
+fn redirect(response: &Response) -> Option<Url> {
+    if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = response.headers().get(LOCATION)?.to_str().ok()?;
+    response.url().join(location).ok()
+}
+
+/// What a failure of the client means, and whether anything can have left.
+pub(crate) fn failure(error: &reqwest::Error, url: &Url) -> (Cause, bool) {
+    let why = chain(error);
+    let lower = why.to_lowercase();
+    let step = if lower.contains("dns error") {
+        Step::Dns
+    } else if ["certificate", "tls", "handshake"].iter().any(|word| lower.contains(word)) {
+        Step::Tls
+    } else if error.is_connect() {
+        Step::Connect
+    } else {
+        Step::Transfer
+    };
+    let may_have_left = !error.is_connect() && !error.is_builder();
+    (Cause::Unreachable { url: redact::url(url.as_str()), step, why: excerpt(&why, 300) }, may_have_left)
+}
+
+/// The innermost words of an error say most; the address is said elsewhere.
+fn chain(error: &reqwest::Error) -> String {
+    let mut words = Vec::new();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        words.push(inner.to_string());
+        source = inner.source();
+    }
+    words.dedup();
+    if words.is_empty() {
+        if error.is_timeout() { "timed out".to_owned() } else { "the request failed".to_owned() }
+    } else {
+        words.join(": ")
+    }
+}
+
+/// Why a body could not be read.
+#[derive(Debug)]
+pub(crate) enum BodyError {
+    TooLarge,
+    Broken,
+}
+
+/// The whole body, counted after decompression.
+pub(crate) async fn body(response: &mut Response, limit: usize) -> Result<Bytes, BodyError> {
+    let mut whole = BytesMut::new();
+    while let Some(chunk) = response.chunk().await.map_err(|_| BodyError::Broken)? {
+        if whole.len() + chunk.len() > limit {
+            return Err(BodyError::TooLarge);
+        }
+        whole.extend_from_slice(&chunk);
+    }
+    Ok(whole.freeze())
+}
+
+/// The start of a body that says why something failed.
+pub(crate) async fn error_body(response: &mut Response) -> Bytes {
+    let mut start = BytesMut::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        start.extend_from_slice(&chunk[..chunk.len().min(ERROR_BODY - start.len())]);
+        if start.len() >= ERROR_BODY {
+            break;
+        }
+    }
+    start.freeze()
+}
