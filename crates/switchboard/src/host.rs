@@ -29,6 +29,7 @@ pub trait Host: Send + Sync + 'static {
 
 /// What a host can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Abilities {
     /// It names folders.
     pub roots: bool,

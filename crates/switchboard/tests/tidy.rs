@@ -6,10 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Words: known to every room, knowing none.
-const WORDS: &[&str] =
 const WORDS: &[&str] = &[
-    "declared", "env", "host", "json", "notice", "offer", "origin", "problem", "provider", "redact", "secret",
-    "template", "visible",
+    "declared", "env", "host", "json", "notice", "offer", "origin", "problem", "provider", "redact",
+    "secret", "template", "visible",
 ];
 /// Rooms, in the order of the flow: a room knows the words and the rooms before it.
 const ROOMS: &[&str] = &["sources", "config", "resolve", "wire", "examine", "discover"];

@@ -2,63 +2,17 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::OnceLock;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::programs::fake_server;
+
 /// How long a test waits for something that must come.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The path of the program `fake-server`.
-///
-/// Cargo tells it to the tests of this crate only. So it is looked for beside the test that runs, and built
-/// when it is missing or older than its source.
-///
-/// # Panics
-///
-/// When it cannot be built, in which case the test cannot run.
-pub fn fake_server() -> PathBuf {
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(find).clone()
-}
-
-#[expect(clippy::expect_used, reason = "a test that cannot start its server must stop")]
-fn find() -> PathBuf {
-    let test = std::env::current_exe().expect("the path of this test");
-    let profile = test.ancestors().nth(2).expect("the directory of the build");
-    let program = profile.join(format!("fake-server{}", std::env::consts::EXE_SUFFIX));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin/fake-server");
-    let built = fs::metadata(&program).and_then(|data| data.modified()).ok();
-    if built.is_some_and(|built| built >= newest(&source)) {
-        return program;
-    }
-    let name = profile.file_name().unwrap_or_default().to_string_lossy();
-    let name = if name == "debug" { "dev" } else { &*name };
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--locked", "-p", "testkit", "--bin", "fake-server", "--profile", name]);
-    cargo.arg("--target-dir").arg(profile.parent().unwrap_or(profile)).current_dir(crate::workspace());
-    let status = cargo.status().expect("cargo");
-    assert!(status.success() && program.exists(), "fake-server was not built");
-    program
-}
-
-/// When something below a directory changed last.
-fn newest(directory: &Path) -> SystemTime {
-    let mut last = SystemTime::UNIX_EPOCH;
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let changed = match entry.metadata() {
-            Ok(data) if data.is_dir() => newest(&entry.path()),
-            Ok(data) => data.modified().unwrap_or(last),
-            Err(_) => last,
-        };
-        last = last.max(changed);
-    }
-    last
-}
 
 /// A script in a file, for a server that somebody else starts: `fake-server SCRIPT`.
 #[derive(Debug)]

@@ -1,7 +1,9 @@
 //! A sealed world for tests: an empty home, an empty project, no variables but those a test sets.
 //! And a server that behaves as badly as a test needs it to.
 
+pub mod connect;
 mod fake;
+mod programs;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +13,8 @@ use switchboard::Env;
 use switchboard::env::Os;
 use tempfile::TempDir;
 
-pub use fake::{Fake, FakeScript, fake_server};
+pub use fake::{Fake, FakeScript};
+pub use programs::{fake_server, guard};
 
 /// Compares a generated text with the file that carries it. With `UPDATE_GOLDEN=1` the file is written instead.
 ///

@@ -37,7 +37,12 @@ pub(super) fn run(context: &Context, test: Test) -> Result<Outcome, CommandError
     let spec = typed(name, test)?;
     let origin = Origin { provider: Provider::Native, scope: Scope::Environment, path: None, line: None };
     let project = Project::find(&context.env);
-    look(context, &Subject { name, spec: &spec, origin: &origin, project: &project, token: None }, timeout, trace)
+    look(
+        context,
+        &Subject { name, spec: &spec, origin: &origin, project: &project, token: None },
+        timeout,
+        trace,
+    )
 }
 
 /// A server that was typed and is in no file.
@@ -152,17 +157,17 @@ fn hint(subject: &Subject<'_>, seen: &Examination) -> Option<String> {
 
 /// The problem that explains a refusal or a failed start.
 fn likely_cause(seen: &Examination) -> Option<&Problem> {
-    let may_explain = match &seen.error.as_ref()?.cause {
+    let may_explain = matches!(
+        &seen.error.as_ref()?.cause,
         Cause::Exited { .. }
-        | Cause::Closed
-        | Cause::Start { .. }
-        | Cause::Timeout { .. }
-        | Cause::Unauthorized { .. }
-        | Cause::Http { .. }
-        | Cause::Rpc(_)
-        | Cause::Unreachable { step: Obstacle::Dns, .. } => true,
-        _ => false,
-    };
+            | Cause::Closed
+            | Cause::Start { .. }
+            | Cause::Timeout { .. }
+            | Cause::Unauthorized { .. }
+            | Cause::Http { .. }
+            | Cause::Rpc(_)
+            | Cause::Unreachable { step: Obstacle::Dns, .. }
+    );
     seen.problems.first().filter(|_| may_explain)
 }
 
@@ -179,7 +184,11 @@ fn report(subject: &Subject<'_>, seen: &Examination) -> TestReport {
         counts: TestCounts::from(seen.counts),
         connect_ms: millis(seen.connect),
         list_ms: millis(seen.list),
-        steps: seen.steps.iter().map(|step| TestStep { at_ms: millis(step.at), what: step.what.clone() }).collect(),
+        steps: seen
+            .steps
+            .iter()
+            .map(|step| TestStep { at_ms: millis(step.at), what: step.what.clone() })
+            .collect(),
         stderr_tail: seen.stderr.clone(),
         noise: seen.noise.0,
         oddities: seen.oddities.clone(),

@@ -51,10 +51,9 @@ impl Process {
     /// Starts the process; the streams go to whoever speaks with it.
     pub(crate) fn start(launch: &Launch, guard: Option<&Guard>) -> Result<(Self, Streams), Cause> {
         let mut command = command(launch, guard);
-        let mut child = command.spawn().map_err(|error| Cause::Start {
-            program: launch.program.clone(),
-            why: error.to_string(),
-        })?;
+        let mut child = command
+            .spawn()
+            .map_err(|error| Cause::Start { program: launch.program.clone(), why: error.to_string() })?;
         let (Some(input), Some(output), Some(errors)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -120,7 +119,9 @@ impl Process {
         if self.ended.borrow().is_some() {
             return;
         }
-        let Some(pid) = self.pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw) else { return };
+        let Some(pid) = self.pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw) else {
+            return;
+        };
         // Without a guard, the group is all that can be reached.
         let _gone = match (force, self.is_guarded) {
             (Force::Ask, true) => kill_process(pid, Signal::TERM),

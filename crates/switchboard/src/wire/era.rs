@@ -192,7 +192,11 @@ fn facts(result: &Json, loose: &Loose<'_>, era: Era, version: &str) -> Facts {
     Facts {
         era,
         version: version.to_owned(),
-        server_info: loose.server_info.map(|raw| result.part(raw)).or_else(in_meta).unwrap_or_else(Json::null),
+        server_info: loose
+            .server_info
+            .map(|raw| result.part(raw))
+            .or_else(in_meta)
+            .unwrap_or_else(Json::null),
         capabilities: keep(loose.capabilities),
         instructions: instructions.map(|text| text.chars().take(INSTRUCTIONS).collect()),
         is_guess: false,
@@ -214,6 +218,7 @@ mod tests {
     use super::super::message::RpcError;
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "answers are results")]
     fn result(text: &str) -> Result<Json, Error> {
         Ok(Json::from_text(text).unwrap())
     }

@@ -20,8 +20,8 @@ use super::tasks;
 use crate::json::Json;
 use crate::notice::Progress;
 use crate::offer::{
-    CacheHint, CallResult, Completion, Item, Odd, Page, Prompt, PromptResult, ReadResult, Resource, TaskSupport,
-    Template, Tool, page,
+    CacheHint, CallResult, Completion, Item, Odd, Page, Prompt, PromptResult, ReadResult, Resource,
+    TaskSupport, Template, Tool, page,
 };
 
 /// A whole list, page by page.
@@ -99,7 +99,12 @@ impl Link {
     }
 
     /// Calls a tool by the server's own name for it. Dropping the call tells the server.
-    pub async fn call(&self, tool: &str, arguments: &Json, options: CallOptions<'_>) -> Result<CallResult, Error> {
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: &Json,
+        options: CallOptions<'_>,
+    ) -> Result<CallResult, Error> {
         let longest = self.shared.limits.longest_call;
         let called = timeout(longest, self.shared.call(tool, arguments, options)).await;
         let result = called.unwrap_or_else(|_| {

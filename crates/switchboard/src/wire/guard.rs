@@ -75,7 +75,9 @@ mod unix {
                 return ExitCode::from(u8::try_from(CANNOT_START_CODE).unwrap_or(1));
             }
         };
-        let Some(server) = i32::try_from(server).ok().and_then(Pid::from_raw) else { return ExitCode::FAILURE };
+        let Some(server) = i32::try_from(server).ok().and_then(Pid::from_raw) else {
+            return ExitCode::FAILURE;
+        };
         let_go_of_the_streams();
         let status = guard.until_over(server);
         leave_as(status)
@@ -192,12 +194,7 @@ mod unix {
         wait_for_none(server, status, SWEEP, Some(Signal::KILL));
     }
 
-    fn wait_for_none(
-        server: Pid,
-        status: &mut Option<WaitStatus>,
-        limit: Duration,
-        signal: Option<Signal>,
-    ) {
+    fn wait_for_none(server: Pid, status: &mut Option<WaitStatus>, limit: Duration, signal: Option<Signal>) {
         let deadline = Instant::now() + limit;
         let mut pause = Duration::from_millis(1);
         loop {
@@ -230,7 +227,9 @@ mod unix {
     fn descendants() -> HashSet<Pid> {
         let mut parents = Vec::new();
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+                continue;
+            };
             let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
             // The name stands in brackets and may hold anything; state and parent follow the last one.
             let Some((_, rest)) = stat.rsplit_once(')') else { continue };

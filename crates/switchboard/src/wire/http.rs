@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use reqwest::header::{
+    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use reqwest::{Method, Response};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -30,7 +32,7 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const RESUME_AFTER: Duration = Duration::from_secs(1);
 /// A server that says zero would be asked in a tight loop.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// Resumptions in a row that brought nothing.
 const MOST_RESUMES: u32 = 5;
 /// How often a request that was turned away for now is sent again.
@@ -102,7 +104,6 @@ impl Http {
             let _again = self.version.set(value);
         }
     }
-
 
     pub(crate) fn forget_session(&self) {
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -394,7 +395,8 @@ async fn run_errands(http: std::sync::Weak<Http>, mut work: mpsc::Receiver<Erran
             }
             Errand::Drain(mut response) => {
                 running.spawn(async move {
-                    let _cut = timeout(DRAIN, async { while let Ok(Some(_)) = response.chunk().await {} }).await;
+                    let _cut =
+                        timeout(DRAIN, async { while let Ok(Some(_)) = response.chunk().await {} }).await;
                 });
             }
         }
@@ -416,7 +418,8 @@ fn seconds(value: &HeaderValue) -> Option<Duration> {
 
 /// The type without its parameters, in lower case.
 pub(crate) fn content_type(response: &Response) -> String {
-    let value = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let value =
+        response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 

@@ -161,7 +161,7 @@ async fn read(mut stream: reqwest::Response, mut events: sse::Parser, router: Ar
             break;
         }
     }
-    router.lose(Cause::Closed);
+    router.lose(&Cause::Closed);
 }
 
 async fn run_errands(sse: std::sync::Weak<LegacySse>, mut work: mpsc::Receiver<Frame>) {

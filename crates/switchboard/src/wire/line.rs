@@ -73,7 +73,7 @@ impl Line {
         if let Carrier::Http(http) = &self.peer.carrier {
             http.goodbye().await;
         }
-        self.peer.router.lose(Cause::Stopped);
+        self.peer.router.lose(&Cause::Stopped);
         // Ends the writer, which closes the input of a process.
         self.tasks.shutdown().await;
         match &self.process {

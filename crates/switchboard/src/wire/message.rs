@@ -218,7 +218,10 @@ pub(crate) fn fields(object: &Json) -> Vec<(String, Json)> {
                 fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                     f.write_str("an object")
                 }
-                fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                fn visit_map<A: serde::de::MapAccess<'de>>(
+                    self,
+                    mut map: A,
+                ) -> Result<Self::Value, A::Error> {
                     let mut fields = Vec::new();
                     while let Some(entry) = map.next_entry()? {
                         fields.push(entry);

@@ -87,7 +87,7 @@ impl Default for Limits {
             pages: 64,
             items: 2000,
             rounds: 10,
-            longest_call: Duration::from_secs(30 * 60),
+            longest_call: Duration::from_mins(30),
         }
     }
 }
@@ -110,7 +110,8 @@ pub async fn open(launch: &Launch, terms: &Terms) -> Result<Link, Box<Failure>> 
     if let Some(trace) = &terms.trace {
         trace.hide(&launch.secrets);
     }
-    let mut attempt = Attempt { launch, terms, deadline: terms.startup.map(|limit| Instant::now() + limit), last: None };
+    let mut attempt =
+        Attempt { launch, terms, deadline: terms.startup.map(|limit| Instant::now() + limit), last: None };
     let opened = match &launch.target {
         Target::Child(child) => attempt.child(child).await,
         Target::Remote(address) => attempt.remote(address).await,
@@ -210,7 +211,9 @@ impl Attempt<'_> {
     async fn greet(&self, line: &Line, patience: Duration, remembered: Option<Era>) -> Result<Facts, Error> {
         if remembered == Some(Era::Handshake) {
             match self.shake_hands(line).await {
-                Err(error) if matches!(error.cause, Cause::Rpc(_) | Cause::Version { .. } | Cause::Http { .. }) => {
+                Err(error)
+                    if matches!(error.cause, Cause::Rpc(_) | Cause::Version { .. } | Cause::Http { .. }) =>
+                {
                     self.step(format!("the remembered handshake failed: {error}"));
                 }
                 settled => return settled,
@@ -260,7 +263,8 @@ impl Attempt<'_> {
             // It was asked twice in the version it names; it is modern, it just does not say more.
             Verdict::Again => Ok(Some(era::guess())),
             Verdict::Handshake => {
-                let why = answer.err().map_or_else(|| "an empty answer".to_owned(), |error| error.to_string());
+                let why =
+                    answer.err().map_or_else(|| "an empty answer".to_owned(), |error| error.to_string());
                 self.step(format!("wants a handshake ({why})"));
                 Ok(None)
             }
@@ -317,7 +321,9 @@ impl Attempt<'_> {
     }
 
     async fn within<T>(&self, what: &str, work: impl Future<Output = T>) -> Result<T, Error> {
-        let (Some(deadline), Some(after)) = (self.deadline, self.terms.startup) else { return Ok(work.await) };
+        let (Some(deadline), Some(after)) = (self.deadline, self.terms.startup) else {
+            return Ok(work.await);
+        };
         timeout_at(deadline, work)
             .await
             .map_err(|_| Error::never(Cause::Timeout { waiting_for: what.to_owned(), after }))

@@ -180,9 +180,7 @@ impl Peer {
     /// Brings the message on its way; ends when the transport has nothing more to say about it.
     async fn carry(&self, frame: Frame) -> Result<(), Error> {
         match &self.carrier {
-            Carrier::Pipe(queue) => {
-                queue.send(frame).await.map_err(|_| Error::never(self.why_lost()))
-            }
+            Carrier::Pipe(queue) => queue.send(frame).await.map_err(|_| Error::never(self.why_lost())),
             Carrier::Http(http) => http.exchange(frame).await,
             Carrier::Sse(sse) => sse.post(frame).await,
         }
@@ -245,7 +243,8 @@ impl Drop for Waiting {
             return;
         }
         let id = serde_json::Value::from(self.ticket.id);
-        let params = Params::new().with("requestId", id).with("reason", serde_json::json!("no longer needed"));
+        let params =
+            Params::new().with("requestId", id).with("reason", serde_json::json!("no longer needed"));
         let frame = passing(message::notification("notifications/cancelled", Some(&params)), self.rules);
         match (&self.carrier, self.rules) {
             // Dropping the exchange closes the stream, which is the cancellation.

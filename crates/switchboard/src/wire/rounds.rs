@@ -106,11 +106,15 @@ impl Shared {
         let mut answers = Map::new();
         for (key, request) in requests {
             let question: Question<'_> = request.read().map_err(|_| {
-                Error::maybe(Cause::Malformed { why: "a question inside the result has no method".to_owned() })
+                Error::maybe(Cause::Malformed {
+                    why: "a question inside the result has no method".to_owned(),
+                })
             })?;
             let params = question.params.map(|params| request.part(params));
             let answer = self.desk.answer(&question.method, params.as_ref()).await.map_err(|_| {
-                Error::maybe(Cause::Declined { what: format!("an answer to {}", excerpt(&question.method, 40)) })
+                Error::maybe(Cause::Declined {
+                    what: format!("an answer to {}", excerpt(&question.method, 40)),
+                })
             })?;
             answers.insert(key.clone(), answer.value());
         }

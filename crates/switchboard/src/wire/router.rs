@@ -82,9 +82,15 @@ pub(crate) enum Beat {
 /// Something the server wants from us.
 #[derive(Debug)]
 pub(crate) enum Question {
-    Ask { id: Json, method: String, params: Option<Json> },
+    Ask {
+        id: Json,
+        method: String,
+        params: Option<Json>,
+    },
     /// It does not want to know any more.
-    Withdrawn { id: Json },
+    Withdrawn {
+        id: Json,
+    },
 }
 
 /// The answer to a POST comes back on it; a message on a common stream could be anybody's.
@@ -164,11 +170,12 @@ impl Router {
     pub(crate) fn register(self: &Arc<Self>, wants: Wants) -> Result<Ticket, Cause> {
         let id = self.fresh_id();
         let (reply, receiver) = oneshot::channel();
-        let (beats, beat_receiver) = if wants != Wants::Answer {
-            let (sender, receiver) = mpsc::channel(BEATS);
-            (Some(sender), Some(receiver))
-        } else {
-            (None, None)
+        let (beats, beat_receiver) = match wants {
+            Wants::Answer => (None, None),
+            Wants::Progress | Wants::Subscription => {
+                let (sender, receiver) = mpsc::channel(BEATS);
+                (Some(sender), Some(receiver))
+            }
         };
         let mut state = self.lock();
         // Looked at under the lock: `lose` sets it first and then empties the ledger.
@@ -194,7 +201,7 @@ impl Router {
     }
 
     /// The connection is gone: everybody who waits is told, once.
-    pub(crate) fn lose(&self, cause: Cause) {
+    pub(crate) fn lose(&self, cause: &Cause) {
         let pending = {
             let mut state = self.lock();
             let first = self.lost.send_if_modified(|lost| {
@@ -309,7 +316,8 @@ impl Router {
             "notifications/tools/list_changed" => Notice::ToolsChanged,
             "notifications/prompts/list_changed" => Notice::PromptsChanged,
             "notifications/resources/list_changed" => Notice::ResourcesChanged,
-            "notifications/resources/updated" => match params.as_ref().and_then(|params| text(params, "uri")) {
+            "notifications/resources/updated" => match params.as_ref().and_then(|params| text(params, "uri"))
+            {
                 Some(uri) => Notice::ResourceUpdated { uri },
                 None => Notice::Other { method, params },
             },

@@ -37,7 +37,7 @@ pub(crate) fn attach(
     tasks.spawn(async move {
         read(output, limit, &router).await;
         let exit = process.ended(EXIT_GRACE).await;
-        router.lose(exit.map_or(Cause::Closed, |exit: Exit| process.cause(exit, &launch)));
+        router.lose(&exit.map_or(Cause::Closed, |exit: Exit| process.cause(exit, &launch)));
     });
     queue
 }
@@ -74,7 +74,8 @@ async fn read(mut output: ChildStdout, limit: usize, router: &Router) {
     loop {
         let read = output.read_buf(lines.buffer()).await;
         let is_over = !matches!(read, Ok(1..));
-        let next = |lines: &mut Lines| if is_over { lines.next().or_else(|| lines.finish()) } else { lines.next() };
+        let next =
+            |lines: &mut Lines| if is_over { lines.next().or_else(|| lines.finish()) } else { lines.next() };
         while let Some(line) = next(&mut lines) {
             match line {
                 Line::Line(text) => drop(router.deliver(&text, Via::Common)),

@@ -53,7 +53,8 @@ struct Look {
 }
 
 fn look(raw: &Json) -> Result<Look, Error> {
-    let malformed = || Error::maybe(Cause::Malformed { why: "the state of a task cannot be read".to_owned() });
+    let malformed =
+        || Error::maybe(Cause::Malformed { why: "the state of a task cannot be read".to_owned() });
     // Created tasks come inside a field of the same name.
     let inner = message::fields(raw).into_iter().find(|(name, _)| name == "task").map(|(_, task)| task);
     let raw = inner.as_ref().unwrap_or(raw);
@@ -74,9 +75,10 @@ impl Shared {
     /// Waits for a task and gives the result of the call it stands for.
     pub(super) async fn follow_task(&self, created: &Json) -> Result<Json, Error> {
         let mut state = look(created)?;
-        let id = state.id.clone().ok_or_else(|| {
-            Error::maybe(Cause::Malformed { why: "the task has no id".to_owned() })
-        })?;
+        let id = state
+            .id
+            .clone()
+            .ok_or_else(|| Error::maybe(Cause::Malformed { why: "the task has no id".to_owned() }))?;
         let mut leash = Leash { shared: self, id: &id, is_open: true };
         let followed = match self.rules() {
             Rules::Handshake => self.follow_handshake_task(&id, &mut state).await,
@@ -152,7 +154,8 @@ fn failure(error: Option<&Json>) -> message::RpcError {
         message: String,
     }
     let loose = error.and_then(|error| error.parse::<Loose>().ok());
-    let (code, text) = loose.map_or((0, "the task was cancelled".to_owned()), |loose| (loose.code, loose.message));
+    let (code, text) =
+        loose.map_or((0, "the task was cancelled".to_owned()), |loose| (loose.code, loose.message));
     message::RpcError { code, message: text, data: error.cloned() }
 }
 

@@ -45,7 +45,7 @@ impl Trace {
 
     /// Something that is no message: a step of the transport.
     pub(crate) fn step(&self, what: &str) {
-        self.line(json!({"ms": self.elapsed(), "step": what}));
+        self.line(&json!({"ms": self.elapsed(), "step": what}));
     }
 
     fn message(&self, direction: &str, text: &[u8]) {
@@ -53,14 +53,14 @@ impl Trace {
             Ok(value) => hidden(value),
             Err(_) => Value::String(String::from_utf8_lossy(text).into_owned()),
         };
-        self.line(json!({"ms": self.elapsed(), direction: shown}));
+        self.line(&json!({"ms": self.elapsed(), direction: shown}));
     }
 
     fn elapsed(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn line(&self, line: Value) {
+    fn line(&self, line: &Value) {
         let text = line.to_string();
         let text = self.secrets.lock().unwrap_or_else(PoisonError::into_inner).scrub(&text).into_owned();
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);

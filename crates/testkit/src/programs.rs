@@ -1,0 +1,57 @@
+//! The programs of this crate, found for tests of other crates.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
+/// The path of the program `fake-server`: a server that plays a script.
+///
+/// # Panics
+///
+/// When it cannot be built, in which case the test cannot run.
+pub fn fake_server() -> PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| find("fake-server", &["crates/testkit/src/bin/fake-server"])).clone()
+}
+
+/// The path of the program `guard`: what keeps the processes of a server from outliving us.
+///
+/// # Panics
+///
+/// When it cannot be built, in which case the test cannot run.
+pub fn guard() -> PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    let sources = ["crates/testkit/src/bin/guard.rs", "crates/switchboard/src/wire/guard.rs"];
+    PATH.get_or_init(|| find("guard", &sources)).clone()
+}
+
+/// Cargo tells the path of a program to the tests of its own crate only. So it is looked for beside the test that
+/// runs, and built when it is missing or older than its source.
+#[expect(clippy::expect_used, reason = "a test that cannot start its server must stop")]
+fn find(name: &str, sources: &[&str]) -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test");
+    let profile = test.ancestors().nth(2).expect("the directory of the build");
+    let program = profile.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    let built = fs::metadata(&program).and_then(|data| data.modified()).ok();
+    let changed = sources.iter().map(|source| newest(&crate::workspace().join(source))).max();
+    if built >= changed {
+        return program;
+    }
+    let profile_name = profile.file_name().unwrap_or_default().to_string_lossy();
+    let profile_name = if profile_name == "debug" { "dev" } else { &*profile_name };
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--locked", "-p", "testkit", "--bin", name, "--profile", profile_name]);
+    cargo.arg("--target-dir").arg(profile.parent().unwrap_or(profile)).current_dir(crate::workspace());
+    let status = cargo.status().expect("cargo");
+    assert!(status.success() && program.exists(), "{name} was not built");
+    program
+}
+
+/// When a file, or something below a directory, changed last.
+fn newest(path: &Path) -> SystemTime {
+    let own = fs::metadata(path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    let below = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| newest(&entry.path()));
+    below.fold(own, SystemTime::max)
+}
