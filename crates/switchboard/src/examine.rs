@@ -1,5 +1,6 @@
 //! One server, looked at closely: connect, list everything, stop; and what was learnt on the way.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::offer::Odd;
@@ -49,6 +50,17 @@ pub struct Counts {
     pub prompts: usize,
 }
 
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tools, resources, templates, prompts } = *self;
+        let counted =
+            [(tools, "tool"), (resources, "resource"), (templates, "template"), (prompts, "prompt")];
+        let words =
+            counted.map(|(count, noun)| format!("{count} {noun}{}", if count == 1 { "" } else { "s" }));
+        f.write_str(&words.join(", "))
+    }
+}
+
 /// Connects, lists everything, and stops again.
 pub async fn examine(launch: &Launch, terms: &Terms) -> Examination {
     let started = Instant::now();
@@ -91,8 +103,7 @@ impl Examination {
         }
         self.list = started.elapsed();
         if self.error.is_none() {
-            let Counts { tools, resources, prompts, .. } = self.counts;
-            terms.steps.note(format!("listed {tools} tools, {resources} resources, {prompts} prompts"));
+            terms.steps.note(format!("listed {}", self.counts));
         }
         self.stderr = link.stderr_tail();
         self.noise = link.noise();

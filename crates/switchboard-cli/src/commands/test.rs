@@ -20,8 +20,9 @@ use crate::printer::{BAD, FAINT, GOOD, STRONG, Volume, problem_lines};
 use crate::progress::Progress;
 use crate::report::{ErrorRow, ProblemRow, TestCounts, TestReport, TestStep};
 
-/// Lines of a server's standard error that are shown.
+/// Lines of a server's standard error that are shown when it failed, and when it did not.
 const LAST_WORDS: usize = 20;
+const FEW_WORDS: usize = 3;
 
 pub(super) fn run(context: &Context, test: Test) -> Result<Outcome, CommandError> {
     let discovery = context.discover();
@@ -98,18 +99,24 @@ fn look(
         if let Some(facts) = &seen.facts {
             Memory::of(&context.env).remember(&launch.identity, facts.era);
         }
-        Ok::<_, CommandError>(seen)
+        Ok::<_, CommandError>((seen, launch.secrets))
     };
-    let seen = connection::block_on(progress.during(work))??;
-    let report = report(subject, &seen);
+    let (seen, secrets) = connection::block_on(progress.during(work))??;
+    // A server may repeat what it was sent, anywhere.
     if context.printer.json {
-        context.printer.json(&report)?;
+        let text = serde_json::to_string(&report(subject, &seen)).unwrap_or_default();
+        context
+            .printer
+            .json(&serde_json::from_str::<serde_json::Value>(&secrets.scrub(&text)).unwrap_or_default())?;
     } else {
-        context.printer.data(&lines(context, subject, &seen))?;
+        let lines = lines(context, subject, &seen);
+        context
+            .printer
+            .data(&lines.iter().map(|line| secrets.scrub(line).into_owned()).collect::<Vec<_>>())?;
     }
     match &seen.error {
         None => Ok(Outcome::Done),
-        Some(_) => Err(failure(subject, &seen)),
+        Some(_) => Err(failure(subject, &seen).reworded(|message| secrets.scrub(message).into_owned())),
     }
 }
 
@@ -229,13 +236,15 @@ fn lines(context: &Context, subject: &Subject<'_>, seen: &Examination) -> Vec<St
     }
     if seen.noise.0 > 0 {
         let first = seen.noise.1.as_deref().unwrap_or_default();
-        lines.push(format!("  noise         {} lines on standard output were no messages", seen.noise.0));
+        let count = seen.noise.0;
+        lines.push(format!("  noise         on standard output, {count} times something that is no message"));
         lines.push(format!("                first: {}", excerpt(first, 200)));
     }
     if seen.ending == Some(Ending::Killed) {
         lines.push("  ending        it had to be killed".to_owned());
     }
-    lines.extend(last_words(&seen.stderr));
+    let most = if seen.error.is_some() { LAST_WORDS } else { FEW_WORDS };
+    lines.extend(last_words(&seen.stderr, most));
     for problem in &seen.problems {
         lines.extend(problem_lines(problem, &context.env));
     }
@@ -262,16 +271,12 @@ fn facts(seen: &Examination) -> Vec<String> {
         let style = GOOD;
         lines.push(format!("{style}works{style:#}"));
     }
-    let counts = &seen.counts;
     lines.push(format!("  server        {}", if server.is_empty() { "says no name" } else { &server }));
     lines.push(format!("  protocol      {} ({era}), over {}", facts.version, seen.transport.unwrap_or("?")));
     if !capabilities.is_empty() {
         lines.push(format!("  capabilities  {capabilities}"));
     }
-    lines.push(format!(
-        "  offers        {} tools, {} resources, {} templates, {} prompts",
-        counts.tools, counts.resources, counts.templates, counts.prompts
-    ));
+    lines.push(format!("  offers        {}", seen.counts));
     lines.push(format!(
         "  times         connect {} ms, list {} ms",
         seen.connect.as_millis(),
@@ -281,15 +286,15 @@ fn facts(seen: &Examination) -> Vec<String> {
 }
 
 /// The end of what the process said on its standard error.
-fn last_words(stderr: &str) -> Vec<String> {
+fn last_words(stderr: &str, most: usize) -> Vec<String> {
     let all: Vec<_> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
     if all.is_empty() {
         return Vec::new();
     }
-    let hidden = all.len().saturating_sub(LAST_WORDS);
+    let hidden = all.len().saturating_sub(most);
     let mut lines = vec!["  standard error".to_owned()];
     if hidden > 0 {
-        lines.push(format!("    {FAINT}({hidden} lines before these; all of them with --json){FAINT:#}"));
+        lines.push(format!("    {FAINT}({hidden} more before, see --json){FAINT:#}"));
     }
     lines.extend(all[hidden..].iter().map(|line| format!("    {}", excerpt(line, 300))));
     lines

@@ -7,6 +7,7 @@ mod builtin;
 mod completions;
 mod doctor;
 mod errors;
+mod examine;
 mod hostile;
 mod import;
 mod inventory;

@@ -38,6 +38,8 @@ const EXIT_CODES: &str = "
 | 0 | done |
 | 1 | failed: a file could not be written, the output could not be printed |
 | 2 | usage or configuration: a wrong argument, a name that exists or does not, a broken file; `doctor` found an error |
+| 3 | login needed: the server wants to know who asks |
+| 4 | unreachable: the server does not start, does not answer or does not speak MCP |
 | 7 | not approved: consent is needed and nobody could be asked |
 | 130 | interrupted |
 ";
@@ -50,6 +52,10 @@ fn problems() {
     for code in Code::ALL {
         writeln!(page, "| `{}` | {} | {} |", code.as_str(), code.severity().as_str(), code.meaning())
             .unwrap();
+    }
+    page.push_str("\n## Errors\n\nWhy a server cannot be reached or does not answer.\n\n| code | meaning |\n|---|---|\n");
+    for (code, meaning) in switchboard::resolve::CODES.iter().chain(switchboard::wire::CODES) {
+        writeln!(page, "| `{code}` | {meaning} |").unwrap();
     }
     golden(&workspace().join("docs/problems.md"), &page);
 }

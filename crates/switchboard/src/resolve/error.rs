@@ -5,7 +5,6 @@ use std::path::Path;
 use super::address::UrlFault;
 use crate::origin::Origin;
 use crate::problem::{Code, Explain, Problem};
-use crate::visible::visible;
 
 /// What a launch was about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +21,7 @@ pub struct About {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Neither the path nor any directory of `PATH` has the program.
-    #[error("cannot start `{}`: the program `{command}` is not found", visible(&.about.server))]
+    #[error("the program `{command}` is not found")]
     ProgramNotFound {
         /// The launch.
         about: Box<About>,
@@ -30,7 +29,7 @@ pub enum Error {
         command: String,
     },
     /// The address cannot be dialled.
-    #[error("cannot connect to `{}`: its `url` {fault}", visible(&.about.server))]
+    #[error("its `url` {fault}")]
     BadUrl {
         /// The launch.
         about: Box<About>,
@@ -40,7 +39,7 @@ pub enum Error {
         fault: UrlFault,
     },
     /// The directory to run in is not there, or is no directory.
-    #[error("cannot start `{}`: there is no directory {directory}", visible(&.about.server))]
+    #[error("there is no directory {directory}")]
     NoDirectory {
         /// The launch.
         about: Box<About>,
@@ -48,7 +47,7 @@ pub enum Error {
         directory: String,
     },
     /// The file with more variables cannot be used.
-    #[error("cannot start `{}`: its `envFile` {path} cannot be used: {reason}", visible(&.about.server))]
+    #[error("its `envFile` {path} cannot be used: {reason}")]
     EnvFile {
         /// The launch.
         about: Box<About>,
@@ -75,6 +74,13 @@ impl Error {
         &self.about().problems
     }
 }
+
+/// Every code of its own an error of this room can have, with what it means. The reference page is made from it.
+pub const CODES: &[(&str, &str)] = &[
+    ("bad-url", "The address is none that can be dialled."),
+    ("no-directory", "The directory the server is to run in is not there."),
+    ("env-file-unusable", "The file with more variables cannot be read."),
+];
 
 impl Explain for Error {
     fn code(&self) -> &'static str {

@@ -22,7 +22,7 @@ mod tests;
 
 pub use address::UrlFault;
 pub use commands::Commands;
-pub use error::{About, Error};
+pub use error::{About, CODES, Error};
 pub use identity::Identity;
 pub use launch::{Address, Child, Launch, Subject, Target, launch};
 pub use preview::{Preview, preview, unresolved};

@@ -336,7 +336,7 @@ async fn what_cannot_be_launched_says_why_and_no_secret() {
         let template = Template::parse(raw, Syntax::Braced);
         World::stdio(&[("T", "${GONE}")]).edit(|stdio| stdio.command = template).var("TOKEN", "hunter2")
     };
-    let not_found = "cannot start `box`: the program";
+    let not_found = "the program";
     let n =
         check(command("no-such"), "command-not-found", &format!("{not_found} `no-such` is not found")).await;
     assert_eq!(n, 1, "what was unset is told as the likely cause");
@@ -347,20 +347,20 @@ async fn what_cannot_be_launched_says_why_and_no_secret() {
         let template = Template::parse(raw, Syntax::Braced);
         World::stdio(&[]).edit(|stdio| stdio.cwd = Some(template)).file("a-file", "").var("TOKEN", "hunter2")
     };
-    check(cwd("gone/${TOKEN}"), "no-directory", "cannot start `box`: there is no directory gone/***").await;
-    check(cwd("~/a-file"), "no-directory", "cannot start `box`: there is no directory a-file").await;
+    check(cwd("gone/${TOKEN}"), "no-directory", "there is no directory gone/***").await;
+    check(cwd("~/a-file"), "no-directory", "there is no directory a-file").await;
 
     let env_file = |text: &str| {
         let world = World::stdio(&[]).edit(|stdio| stdio.env_file = Some(Template::plain(".env")));
         if text.is_empty() { world } else { world.file(".env", text) }
     };
-    let unusable = "cannot start `box`: its `envFile` .env cannot be used:";
+    let unusable = "its `envFile` .env cannot be used:";
     check(env_file(""), "env-file-unusable", &format!("{unusable} there is no such file")).await;
     let message = format!("{unusable} line 2 is not NAME=value");
     check(env_file("A=1\nhunter2 x\n"), "env-file-unusable", &message).await;
 
     let url = |raw: &str| World::remote(raw, &[]).var("TOKEN", "hunter2");
-    let bad = "cannot connect to `box`: its `url` is not an address";
+    let bad = "its `url` is not an address";
     let message = format!("{bad}: relative URL without a base");
     check(url("${TOKEN}/x"), "bad-url", &message).await;
     check(url("https://me:hunter2@[x"), "bad-url", &format!("{bad}: invalid IPv6 address")).await;

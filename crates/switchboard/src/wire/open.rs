@@ -263,9 +263,11 @@ impl Attempt<'_> {
             // It was asked twice in the version it names; it is modern, it just does not say more.
             Verdict::Again => Ok(Some(era::guess())),
             Verdict::Handshake => {
-                let why =
-                    answer.err().map_or_else(|| "an empty answer".to_owned(), |error| error.to_string());
-                self.step(format!("wants a handshake ({why})"));
+                match answer {
+                    Ok(_) => self.step("wants a handshake: the answer is empty"),
+                    Err(Error { cause: Cause::Timeout { .. }, .. }) => {}
+                    Err(error) => self.step(format!("wants a handshake: {error}")),
+                }
                 Ok(None)
             }
             Verdict::Unclear => Err(answer.err().unwrap_or_else(|| Error::never(Cause::Closed))),
