@@ -94,6 +94,54 @@ pub(crate) enum Command {
         #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
         name: String,
     },
+    /// Connect to every server and list its tools
+    Tools {
+        /// Only of these servers
+        #[arg(value_name = "SERVER", add = ArgValueCompleter::new(server_names))]
+        servers: Vec<String>,
+        /// What they offered last time, without connecting
+        #[arg(long)]
+        cached: bool,
+    },
+    /// Call a tool
+    Call(Call),
+    /// Connect to every server and list its resources
+    Resources {
+        /// Only of these servers
+        #[arg(value_name = "SERVER", add = ArgValueCompleter::new(server_names))]
+        servers: Vec<String>,
+        /// What they offered last time, without connecting
+        #[arg(long)]
+        cached: bool,
+    },
+    /// Read a resource
+    Read {
+        /// Its address
+        uri: String,
+        /// The server that has it
+        #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        server: Option<String>,
+    },
+    /// Connect to every server and list its prompts
+    Prompts {
+        /// Only of these servers
+        #[arg(value_name = "SERVER", add = ArgValueCompleter::new(server_names))]
+        servers: Vec<String>,
+        /// What they offered last time, without connecting
+        #[arg(long)]
+        cached: bool,
+    },
+    /// Get a prompt, filled in
+    Prompt {
+        /// Its name, or server:name
+        name: String,
+        /// Its arguments
+        #[arg(value_name = "KEY=VALUE")]
+        arguments: Vec<String>,
+        /// The server that has it
+        #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        server: Option<String>,
+    },
     /// Connect to one server, list what it offers, and say what is wrong if something is
     Test(Test),
     /// Approve servers as they are defined now; a changed definition asks again
@@ -178,6 +226,30 @@ pub(crate) struct Add {
     /// The command to run, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  switchboard call mcp_files_read_file path=README.md
+  switchboard call files/search --args '{\"query\": \"todo\"}'
+  echo '{\"a\": 1}' | switchboard call calculator.add --args -")]
+pub(crate) struct Call {
+    /// Its name, in any spelling that means only one tool
+    #[arg(add = ArgValueCompleter::new(tool_names))]
+    pub(crate) tool: String,
+    /// Arguments; the tool's schema decides what each value becomes
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) arguments: Vec<String>,
+    /// All arguments as JSON, from a @file, or from standard input with -
+    #[arg(long, value_name = "JSON|@FILE|-", conflicts_with = "arguments")]
+    pub(crate) args: Option<String>,
+    /// The server that has it
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+    pub(crate) server: Option<String>,
+    /// Limit without a sign of life in milliseconds; 0 for none
+    #[arg(long, value_name = "MS")]
+    pub(crate) timeout: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -305,4 +377,15 @@ fn server_names(typed: &OsStr) -> Vec<CompletionCandidate> {
         server.name.starts_with(typed.as_ref()) && shell_word(&server.name) == server.name
     });
     names.map(|server| CompletionCandidate::new(server.name)).collect()
+}
+
+/// The names of tools a shell may offer, as they were last time.
+fn tool_names(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let Ok(env) = Env::capture() else { return Vec::new() };
+    let typed = typed.to_string_lossy();
+    let mut options = switchboard::session::Options::headless(env);
+    options.own_program = std::env::current_exe().ok();
+    let (_, catalog) = switchboard::session::cached(&options);
+    let names = catalog.tools.into_iter().filter(|entry| entry.name.starts_with(typed.as_ref()));
+    names.map(|entry| CompletionCandidate::new(entry.name)).collect()
 }

@@ -18,6 +18,10 @@ pub(crate) enum Kind {
     LoginNeeded = 3,
     /// The server cannot be reached or does not speak with us.
     Unreachable = 4,
+    /// The tool reported an error.
+    ToolFailed = 5,
+    /// The server may have acted, and nobody knows.
+    OutcomeUnknown = 6,
     /// Consent is missing.
     NotApproved = 7,
     /// The user stopped it.

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use serde::Serialize;
+use switchboard::catalog::Entry;
 use switchboard::config::{Because, ServerSpec, SetAside, Transport};
+use switchboard::connect::Freshness;
 use switchboard::examine::Counts;
 use switchboard::json::Json;
 use switchboard::{Explain, Origin, Problem, Server, redact};
@@ -261,10 +263,57 @@ pub(crate) struct TestStep {
 /// An error of a server.
 #[derive(Debug, Serialize)]
 pub(crate) struct ErrorRow {
-    pub(crate) server: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) server: Option<String>,
     pub(crate) code: &'static str,
     pub(crate) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hint: Option<String>,
     pub(crate) retryable: bool,
+}
+
+/// `tools`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Tools {
+    pub(crate) tools: Vec<ToolRow>,
+    pub(crate) errors: Vec<ErrorRow>,
+    pub(crate) problems: Vec<ProblemRow>,
+}
+
+/// One tool.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ToolRow {
+    pub(crate) name: String,
+    pub(crate) server: String,
+    pub(crate) tool: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) description: Option<String>,
+    pub(crate) input_schema: Json,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) output_schema: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) annotations: Option<Json>,
+    pub(crate) state: &'static str,
+}
+
+impl From<&Entry> for ToolRow {
+    fn from(entry: &Entry) -> Self {
+        Self {
+            name: entry.name.clone(),
+            server: entry.server.clone(),
+            tool: entry.tool.name.clone(),
+            title: entry.tool.title.clone(),
+            description: entry.tool.description.clone(),
+            input_schema: entry.input_schema.clone(),
+            output_schema: entry.tool.output_schema.clone(),
+            annotations: entry.tool.annotations.clone(),
+            state: match entry.freshness {
+                Freshness::Live => "live",
+                Freshness::Cached { .. } => "cached",
+            },
+        }
+    }
 }

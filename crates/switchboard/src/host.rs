@@ -23,8 +23,43 @@ pub trait Host: Send + Sync + 'static {
     /// A question to the user.
     fn elicit(&self, question: Elicitation) -> Reply<'_, Answer>;
 
+    /// Whether a call may be made. Without anybody to ask, it may not.
+    fn permit(&self, question: Permission) -> Reply<'_, Permit> {
+        let reason = format!("`{}` needs approval and nobody is there to ask", question.name);
+        Box::pin(std::future::ready(Permit::Deny { reason }))
+    }
+
     /// A question to the model: the parameters of `sampling/createMessage`, and its result or why not.
     fn sample(&self, server: String, params: Json) -> Reply<'_, Result<Json, String>>;
+}
+
+/// A call that needs the user's yes.
+#[derive(Debug, Clone)]
+pub struct Permission {
+    /// The name of the tool.
+    pub name: String,
+    /// The server, by its configured name.
+    pub server: String,
+    /// The server's own name for the tool.
+    pub tool: String,
+    /// What the server says of it.
+    pub description: Option<String>,
+    /// What it would be called with.
+    pub arguments: Json,
+}
+
+/// The user's answer to that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Permit {
+    /// Yes, this once.
+    Once,
+    /// Yes, for the rest of the session, as long as the tool stays what it is.
+    Always,
+    /// No.
+    Deny {
+        /// Why, for the model.
+        reason: String,
+    },
 }
 
 /// What a host can be asked.

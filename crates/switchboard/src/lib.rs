@@ -28,6 +28,7 @@
 
 // Words: one concept each, known to every room.
 pub mod declared;
+pub mod digest;
 pub mod env;
 pub mod host;
 pub mod json;
@@ -52,7 +53,15 @@ pub mod wire;
 
 pub mod examine;
 
+pub mod connect;
+
+pub mod catalog;
+
+pub mod calls;
+
 pub mod discover;
+
+pub mod session;
 
 pub use config::{Consent, Options, Server, ServerSpec, SetAside, Settings, State, Transport};
 pub use discover::{Discovery, discover};

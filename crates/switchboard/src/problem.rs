@@ -121,6 +121,18 @@ codes! {
     ClearTextCredential = "clear-text-credential", Warning;
     /// The program of a stdio server is not found.
     CommandNotFound = "command-not-found", Error;
+    /// Two tools would get the same name; each gets a hash at its end.
+    NameClash = "name-clash", Warning;
+    /// A server lists the same tool twice.
+    ToolTwice = "tool-twice", Warning;
+    /// A tool no model could take is not offered.
+    ToolQuarantined = "tool-quarantined", Warning;
+    /// What a model is told of a tool is not what it was.
+    ToolChanged = "tool-changed", Warning;
+    /// An item in a server's list cannot be used.
+    OddItem = "odd-item", Warning;
+    /// An item in a server's list was repaired, or the list cut.
+    RepairedItem = "repaired-item", Note;
     /// A secret stands in clear text in a file that is shared with the project.
     SecretInProject = "secret-in-project", Warning;
 }

@@ -101,7 +101,7 @@ pub(super) fn terms(context: &Context, launch: &Launch, wishes: Wishes<'_>) -> T
 }
 
 /// This program, as a guard.
-fn guard() -> Option<Guard> {
+pub(super) fn guard() -> Option<Guard> {
     let program = std::env::current_exe().ok().filter(|_| cfg!(unix))?;
     Some(Guard { program, args: vec![GUARD.into()] })
 }

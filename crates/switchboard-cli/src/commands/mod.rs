@@ -2,17 +2,23 @@
 
 mod add;
 mod builtin;
+mod call;
 mod completions;
 mod conformance;
 mod connection;
 mod doctor;
 mod import;
 mod list;
+mod offers;
+mod online;
+mod prompt;
+mod read;
 mod remove;
 mod schema;
 mod status;
 mod switch;
 mod test;
+mod tools;
 mod trust;
 mod why;
 mod wizard;
@@ -104,6 +110,14 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError
         Command::Remove { name, scope } => remove::run(context, &name, scope),
         Command::Enable { name } => switch::run(context, &name, switch::On),
         Command::Disable { name } => switch::run(context, &name, switch::Off),
+        Command::Tools { servers, cached } => tools::run(context, &servers, cached),
+        Command::Call(call) => call::run(context, &call),
+        Command::Resources { servers, cached } => offers::resources(context, &servers, cached),
+        Command::Prompts { servers, cached } => offers::prompts(context, &servers, cached),
+        Command::Read { uri, server } => read::run(context, &uri, server.as_deref()),
+        Command::Prompt { name, arguments, server } => {
+            prompt::run(context, &name, &arguments, server.as_deref())
+        }
         Command::Test(test) => test::run(context, test),
         Command::Conformance { url } => conformance::run(context, &url),
         Command::Trust(trust) => trust::run(context, &trust),

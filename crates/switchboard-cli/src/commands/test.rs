@@ -201,7 +201,7 @@ fn report(subject: &Subject<'_>, seen: &Examination) -> TestReport {
         oddities: seen.oddities.clone(),
         problems: seen.problems.iter().map(ProblemRow::from).collect(),
         error: seen.error.as_ref().map(|error| ErrorRow {
-            server: subject.name.to_owned(),
+            server: Some(subject.name.to_owned()),
             code: error.code(),
             message: error.message(),
             hint: hint(subject, seen),

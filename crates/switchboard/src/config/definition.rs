@@ -4,11 +4,11 @@
 //! a project also counts the directory it belongs to, because `./server` is another program in another place.
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 use super::spec::{ServerSpec, Transport};
 use crate::declared::{Approval, Auth, InheritEnv};
+use crate::digest;
 use crate::origin::{Origin, Scope};
 use crate::sources::places::Project;
 use crate::template::Template;
@@ -64,8 +64,7 @@ pub fn hash(spec: &ServerSpec, origin: &Origin, project: &Project) -> String {
     }
     // A map sorted by key serialises to the same bytes every time.
     let canonical = serde_json::to_vec(&fields).unwrap_or_default();
-    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or_default();
-    Sha256::digest(&canonical).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    digest::hex(&canonical)
 }
 
 /// Whether what runs depends on the directory it runs in.

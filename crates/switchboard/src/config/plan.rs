@@ -317,7 +317,7 @@ fn says(switches: &Switches, name: &str, matching: Match) -> Option<Switch> {
 }
 
 /// `*` stands for any text.
-fn matches_glob(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches_glob(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(start) else { return false };
     let mut pieces: Vec<&str> = rest.split('*').collect();

@@ -7,6 +7,8 @@ use sha2::{Digest, Sha256};
 use super::launch::{Subject, Target};
 use crate::config::{ServerSpec, definition};
 use crate::declared::Conduct;
+use crate::origin::Origin;
+use crate::sources::places::Project;
 
 /// What makes a connection this one and no other.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -18,15 +20,20 @@ pub struct Identity {
 
 impl Identity {
     pub(super) fn of(subject: &Subject<'_>, target: &Target) -> Self {
+        let key = Self::key_of(subject.spec, subject.origin, subject.project);
+        Self { key, values: digest(target) }
+    }
+
+    /// The part that may be written to disk, before anything is filled in.
+    pub fn key_of(spec: &ServerSpec, origin: &Origin, project: &Project) -> String {
         // How one deals with a server is no part of the connection: another rule or limit leaves it up.
         let conduct = Conduct {
-            auth: subject.spec.conduct.auth.clone(),
-            oauth: subject.spec.conduct.oauth.clone(),
+            auth: spec.conduct.auth.clone(),
+            oauth: spec.conduct.oauth.clone(),
             ..Conduct::default()
         };
-        let connection = ServerSpec { transport: subject.spec.transport.clone(), conduct };
-        let key = definition::hash(&connection, subject.origin, subject.project);
-        Self { key, values: digest(target) }
+        let connection = ServerSpec { transport: spec.transport.clone(), conduct };
+        definition::hash(&connection, origin, project)
     }
 
     /// The part that may be written to disk: a hash of the definition with nothing filled in, as 64 hexadecimal

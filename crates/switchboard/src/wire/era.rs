@@ -59,6 +59,16 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// What a server said of itself at an earlier time.
+    pub(crate) fn remembered(
+        era: Era,
+        version: &str,
+        (server_info, capabilities): (Json, Json),
+        instructions: Option<String>,
+    ) -> Self {
+        Self { era, version: version.to_owned(), server_info, capabilities, instructions, is_guess: false }
+    }
+
     /// Whether the server says that it can do something, in whatever form it says so.
     pub fn can(&self, capability: &str) -> bool {
         self.is_guess || self.capability(&[capability]).is_some()

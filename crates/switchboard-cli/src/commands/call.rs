@@ -1,0 +1,166 @@
+//! `call`: runs one tool. Typing it is the user's approval; only a rule that denies stops it.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use switchboard::calls::{CallError, Outcome as Called, Request, arguments};
+use switchboard::catalog::{Catalog, Entry, Missed};
+use switchboard::json::Json;
+use switchboard::session::{self, Session};
+
+use super::{Context, Outcome, online};
+use crate::args::Call;
+use crate::error::{CommandError, Kind};
+
+/// No limit, as near as a clock can come to it.
+const FOREVER: Duration = Duration::from_hours(24 * 365);
+
+pub(super) fn run(context: &Context, call: &Call) -> Result<Outcome, CommandError> {
+    let servers: Vec<String> = call.server.iter().cloned().collect();
+    online::check(context, &servers)?;
+    let mut options = online::options(context, &servers);
+    // If the tool is known from last time, only its server need be started.
+    if servers.is_empty() {
+        let (_, known) = session::cached(&options);
+        if let Ok(entry) = known.find(&call.tool, None) {
+            options.only = Some([entry.server.clone()].into());
+        }
+    }
+    let given = given(call)?;
+    let is_narrow = options.only.is_some() && servers.is_empty();
+    match online::with_session(context, options, async |session| {
+        perform(context, call, session, given.clone()).await
+    }) {
+        // What was known is no longer so: all servers are asked.
+        Err(error) if is_narrow && error.kind == Kind::Usage => {
+            let options = online::options(context, &servers);
+            online::with_session(context, options, async |session| {
+                perform(context, call, session, given).await
+            })?;
+        }
+        settled => settled?,
+    }
+    Ok(Outcome::Done)
+}
+
+async fn perform(
+    context: &Context,
+    call: &Call,
+    session: &Session,
+    given: Option<Map<String, Value>>,
+) -> Result<(), CommandError> {
+    let catalog = session.catalog();
+    let entry = find(&catalog, session, call)?;
+    let wanted = match given {
+        Some(given) => given,
+        None => arguments(&call.arguments, &entry.input_schema).map_err(|error| {
+            CommandError::usage("bad-arguments", error.to_string())
+                .server(&entry.server)
+                .hint(format!("see its schema: switchboard tools {} --json", entry.server))
+        })?,
+    };
+    let timeout = call.timeout.map(|ms| if ms == 0 { FOREVER } else { Duration::from_millis(ms) });
+    let request = Request { timeout, on_progress: None };
+    let outcome = session
+        .call_approved(entry, &Json::from(Value::Object(wanted)), request)
+        .await
+        .map_err(|error| failed(entry, &error))?;
+    show(context, &outcome)?;
+    if outcome.is_error {
+        let message = format!("`{}` reported an error", outcome.name);
+        return Err(CommandError::new(Kind::ToolFailed, "tool-error", message).server(&outcome.server));
+    }
+    Ok(())
+}
+
+fn find<'a>(catalog: &'a Arc<Catalog>, session: &Session, call: &Call) -> Result<&'a Entry, CommandError> {
+    catalog.find(&call.tool, call.server.as_deref()).map_err(|missed| match missed {
+        Missed::Ambiguous { candidates } => {
+            let message = format!("`{}` could be several tools: {}", call.tool, candidates.join(", "));
+            CommandError::usage("ambiguous-tool", message).hint("use one of these names, or --server NAME")
+        }
+        Missed::Unknown { near } => {
+            // If its server does not work, that is the reason.
+            if let Some(error) = session.errors().first().filter(|_| catalog.tools.is_empty()) {
+                let name = error.server.clone().unwrap_or_default();
+                let message = format!("Failed to connect to \"{name}\": {}", error.message);
+                let failed = CommandError::new(Kind::Unreachable, error.code, message).server(&name);
+                return match &error.hint {
+                    Some(hint) => failed.hint(hint),
+                    None => failed,
+                };
+            }
+            let error = CommandError::usage("tool-not-found", format!("no tool is called `{}`", call.tool));
+            match near.as_slice() {
+                [] => error.hint("see them all: switchboard tools"),
+                near => error.hint(format!("near are {}", near.join(", "))),
+            }
+        }
+    })
+}
+
+/// Arguments given as one JSON text.
+fn given(call: &Call) -> Result<Option<Map<String, Value>>, CommandError> {
+    let Some(source) = &call.args else { return Ok(None) };
+    let unreadable = |error: std::io::Error| {
+        CommandError::usage("bad-arguments", format!("cannot read the arguments: {error}"))
+    };
+    let text = match source.strip_prefix('@') {
+        Some(path) => std::fs::read_to_string(path).map_err(unreadable)?,
+        None if source == "-" => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map_err(unreadable)?;
+            text
+        }
+        None => source.clone(),
+    };
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(arguments)) => Ok(Some(arguments)),
+        Ok(_) => Err(CommandError::usage("bad-arguments", "the arguments must be a JSON object")),
+        Err(error) => {
+            Err(CommandError::usage("bad-arguments", format!("the arguments are not JSON: {error}")))
+        }
+    }
+}
+
+fn failed(entry: &Entry, error: &CallError) -> CommandError {
+    let kind = match error {
+        CallError::Denied { .. } => Kind::NotApproved,
+        _ if error.needs_login() => Kind::LoginNeeded,
+        _ if error.is_outcome_unknown() => Kind::OutcomeUnknown,
+        CallError::Failed { error, .. } if matches!(error.cause, switchboard::wire::Cause::Rpc(_)) => {
+            Kind::ToolFailed
+        }
+        CallError::Down { .. }
+        | CallError::Stopped { .. }
+        | CallError::TooLate { .. }
+        | CallError::Failed { .. } => Kind::Unreachable,
+    };
+    CommandError::explained(kind, error).reworded(|_| error.text()).server(&entry.server)
+}
+
+fn show(context: &Context, outcome: &Called) -> Result<(), CommandError> {
+    if context.printer.json {
+        let mut report = json!({
+            "name": outcome.name,
+            "server": outcome.server,
+            "tool": outcome.tool,
+            "isError": outcome.is_error,
+            "content": outcome.content(),
+            "text": outcome.shaped.text,
+            "elapsedMs": u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
+        });
+        if let Some(structured) = &outcome.result.structured {
+            report["structuredContent"] = structured.value();
+        }
+        if let Some(meta) = &outcome.result.meta {
+            report["meta"] = meta.value();
+        }
+        return Ok(context.printer.json(&report)?);
+    }
+    let lines: Vec<String> =
+        outcome.shaped.text.lines().map(|line| switchboard::visible::visible(line).into_owned()).collect();
+    Ok(context.printer.data(&lines)?)
+}

@@ -1,0 +1,187 @@
+//! Why a call gave no outcome.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::connect::{Fault, Refused};
+use crate::problem::Explain;
+use crate::wire;
+
+/// What kind of failure it is, for whoever decides what to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Nothing will change until somebody changes something.
+    Terminal,
+    /// May work later.
+    Transient,
+    /// The call itself is wrong.
+    Misuse,
+}
+
+impl Class {
+    /// The word in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Terminal => "terminal",
+            Self::Transient => "transient",
+            Self::Misuse => "misuse",
+        }
+    }
+}
+
+/// Why a call gave no outcome.
+#[derive(Debug, Clone)]
+pub enum CallError {
+    /// A rule or the user said no.
+    Denied {
+        /// The server.
+        server: String,
+        /// Why.
+        reason: String,
+    },
+    /// The server does not work; nothing was sent.
+    Down {
+        /// What is wrong with it.
+        fault: Arc<Fault>,
+    },
+    /// The server was stopped; nothing was sent.
+    Stopped {
+        /// The server.
+        server: String,
+    },
+    /// The server did not come up in time; nothing was sent.
+    TooLate {
+        /// The server.
+        server: String,
+        /// So long it was waited for.
+        after: Duration,
+    },
+    /// The request failed.
+    Failed {
+        /// The server.
+        server: String,
+        /// How.
+        error: wire::Error,
+        /// The last words of its process.
+        stderr: String,
+    },
+}
+
+impl CallError {
+    pub(super) fn refused(server: &str, refused: Refused) -> Self {
+        let server = server.to_owned();
+        match refused {
+            Refused::Fault(fault) => Self::Down { fault },
+            Refused::Stopped => Self::Stopped { server },
+            Refused::TooLate { after } => Self::TooLate { server, after },
+        }
+    }
+
+    /// Whether the server may have acted although there is no answer.
+    pub const fn is_outcome_unknown(&self) -> bool {
+        match self {
+            Self::Failed { error, .. } => error.is_outcome_unknown(),
+            Self::Denied { .. } | Self::Down { .. } | Self::Stopped { .. } | Self::TooLate { .. } => false,
+        }
+    }
+
+    /// Whether a login would help.
+    pub fn needs_login(&self) -> bool {
+        match self {
+            Self::Down { fault } => fault.needs_login(),
+            Self::Failed { error, .. } => error.needs_login(),
+            Self::Denied { .. } | Self::Stopped { .. } | Self::TooLate { .. } => false,
+        }
+    }
+
+    /// What kind of failure it is.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Stopped { .. } | Self::TooLate { .. } => Class::Transient,
+            Self::Down { fault } if fault.is_transient => Class::Transient,
+            Self::Denied { .. } | Self::Down { .. } => Class::Terminal,
+            Self::Failed { error, .. } => match &error.cause {
+                wire::Cause::Rpc(error) if matches!(error.code, -32602 | -32600) => Class::Misuse,
+                _ if error.is_transient() => Class::Transient,
+                _ => Class::Terminal,
+            },
+        }
+    }
+
+    /// The text a model is given.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Failed { error, .. } if error.cause == wire::Cause::Cancelled => "Aborted".to_owned(),
+            _ if self.is_outcome_unknown() => {
+                format!("MCP error: {self} (outcome unknown: the tool may have run; it was not repeated)")
+            }
+            _ => format!("MCP error: {self}"),
+        }
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Denied { reason, .. } => write!(f, "not allowed: {reason}"),
+            Self::Down { fault } => write!(f, "`{}` is not connected: {}", fault.server, fault.message),
+            Self::Stopped { server } => write!(f, "`{server}` was stopped"),
+            Self::TooLate { server, after } => {
+                write!(f, "`{server}` did not come up within {} ms", after.as_millis())
+            }
+            Self::Failed { error, .. } => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for CallError {}
+
+impl Explain for CallError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Denied { .. } => "denied",
+            Self::Down { fault } => fault.code,
+            Self::Stopped { .. } => "stopped",
+            Self::TooLate { .. } => "timeout",
+            Self::Failed { error, .. } => error.code(),
+        }
+    }
+
+    fn message(&self) -> String {
+        self.to_string()
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Denied { .. } => {
+                Some("change the rule in settings.json or in the server's entry".to_owned())
+            }
+            Self::Down { fault } => fault.hint.clone(),
+            Self::Stopped { .. } => None,
+            Self::TooLate { server, .. } => Some(format!("see what it does: switchboard test {server}")),
+            Self::Failed { .. } if self.is_outcome_unknown() => {
+                Some("the tool may have run: look before you call it again".to_owned())
+            }
+            Self::Failed { error, .. } => error.hint(),
+        }
+    }
+
+    fn server(&self) -> Option<&str> {
+        Some(match self {
+            Self::Denied { server, .. }
+            | Self::Stopped { server }
+            | Self::TooLate { server, .. }
+            | Self::Failed { server, .. } => server,
+            Self::Down { fault } => &fault.server,
+        })
+    }
+
+    fn place(&self) -> Option<(&Path, Option<u32>)> {
+        match self {
+            Self::Down { fault } => fault.place(),
+            Self::Denied { .. } | Self::Stopped { .. } | Self::TooLate { .. } | Self::Failed { .. } => None,
+        }
+    }
+}

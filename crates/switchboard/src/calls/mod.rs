@@ -1,0 +1,23 @@
+//! One call: permitted, sent, shaped. Resources and prompts go the same way without the question.
+//!
+//! In: a tool of the catalog and its arguments. Out: an [`Outcome`], also when the tool reports a failure; or a
+//! [`CallError`] that says what class of failure it is and whether the server may have acted. A call is sent at most once,
+//! unless it provably was not sent or repeating it is safe.
+
+mod coerce;
+mod error;
+mod outcome;
+mod perform;
+mod policy;
+mod shape;
+mod spill;
+
+pub use coerce::{Coercion, arguments};
+pub use error::{CallError, Class};
+pub use outcome::Outcome;
+pub use perform::Request;
+pub use policy::{Decision, decide};
+pub use shape::{Media, Shaped, shape};
+pub use spill::{Spilled, spill};
+
+pub(crate) use perform::{perform, with_link};

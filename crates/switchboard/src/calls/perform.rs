@@ -1,0 +1,109 @@
+//! Sends a call, at most once unless it is safe to send it again.
+
+use std::time::{Duration, Instant};
+
+use super::error::CallError;
+use super::outcome::Outcome;
+use crate::catalog::Entry;
+use crate::connect::{Freshness, Handle};
+use crate::json::Json;
+use crate::notice::Progress;
+use crate::wire::{self, CallOptions, Link, Sent};
+
+/// A call to make.
+#[derive(Default)]
+pub struct Request<'a> {
+    /// Without any sign of life; the server's own limit if not given.
+    pub timeout: Option<Duration>,
+    /// Hears of progress.
+    pub on_progress: Option<&'a mut (dyn FnMut(Progress) + Send)>,
+}
+
+impl std::fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+/// Calls the tool. When the connection is lost before anything was sent, or the tool says that repeating it is safe, the
+/// call waits for the next connection and goes out once more.
+pub(crate) async fn perform(
+    handle: &Handle,
+    entry: &Entry,
+    arguments: &Json,
+    mut request: Request<'_>,
+) -> Result<Outcome, CallError> {
+    let started = Instant::now();
+    let is_live = entry.freshness == Freshness::Live;
+    let is_safe = is_live && (entry.tool.is_read_only() || entry.tool.is_idempotent());
+    let mut is_first = true;
+    loop {
+        let lease = lease(handle, &entry.server, request.timeout).await?;
+        let options = CallOptions {
+            timeout: request.timeout,
+            on_progress: match &mut request.on_progress {
+                Some(hear) => Some(&mut **hear),
+                None => None,
+            },
+        };
+        let error = match lease.link.call(&entry.tool.name, arguments, options).await {
+            Ok(result) => return Ok(Outcome::new(entry, result, started.elapsed())),
+            Err(error) => error,
+        };
+        let may_repeat = error.sent == Sent::Never || is_safe;
+        if !(is_first && may_repeat && is_of_the_connection(&error)) {
+            let stderr = if error.is_lost() { lease.link.stderr_tail() } else { String::new() };
+            return Err(CallError::Failed { server: entry.server.clone(), error, stderr });
+        }
+        is_first = false;
+        // The owner learns of the loss by itself; a link that only this request could not use is made anew.
+        if lease.link.is_up() {
+            handle.reconnect().await;
+        }
+    }
+}
+
+/// Whether the connection failed, rather than the request.
+fn is_of_the_connection(error: &wire::Error) -> bool {
+    use wire::Cause;
+    matches!(
+        error.cause,
+        Cause::Exited { .. } | Cause::Closed | Cause::CutOff | Cause::SessionLost | Cause::Unreachable { .. }
+    )
+}
+
+/// Does something that is always safe to repeat, such as reading, once more after a loss.
+pub(crate) async fn with_link<T, F>(
+    handle: &Handle,
+    server: &str,
+    work: impl Fn(Link) -> F,
+) -> Result<T, CallError>
+where
+    F: Future<Output = Result<T, wire::Error>>,
+{
+    let mut is_first = true;
+    loop {
+        let lease = lease(handle, server, None).await?;
+        match work(lease.link.clone()).await {
+            Ok(done) => return Ok(done),
+            Err(error) if is_first && is_of_the_connection(&error) => is_first = false,
+            Err(error) => {
+                return Err(CallError::Failed {
+                    server: server.to_owned(),
+                    stderr: lease.link.stderr_tail(),
+                    error,
+                });
+            }
+        }
+    }
+}
+
+async fn lease(
+    handle: &Handle,
+    server: &str,
+    timeout: Option<Duration>,
+) -> Result<crate::connect::Lease, CallError> {
+    let recipe = handle.recipe();
+    let limit = timeout.or_else(|| recipe.startup().max(recipe.timeout()));
+    handle.lease(limit).await.map_err(|refused| CallError::refused(server, refused))
+}

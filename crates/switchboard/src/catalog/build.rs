@@ -1,0 +1,169 @@
+//! From offers to the catalog. Pure: no server, no disk, no clock.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::check;
+use super::naming::{self, Raw};
+use crate::config::matches_glob;
+use crate::config::settings::NameStyle;
+use crate::connect::{Freshness, Offer};
+use crate::declared::Conduct;
+use crate::json::Json;
+use crate::offer::{Prompt, Resource, Template, Tool};
+use crate::origin::Origin;
+use crate::problem::{Code, Problem};
+
+/// One server's contribution.
+#[derive(Debug)]
+pub struct Part<'a> {
+    /// The server.
+    pub server: &'a str,
+    /// Where its definition stands.
+    pub origin: &'a Origin,
+    /// How to deal with it.
+    pub conduct: &'a Conduct,
+    /// What it offers.
+    pub offer: &'a Arc<Offer>,
+}
+
+/// A tool as a model sees it.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The unique name.
+    pub name: String,
+    /// The server it belongs to.
+    pub server: String,
+    /// The tool, as the server has it.
+    pub tool: Tool,
+    /// The schema of its arguments, fit for a model.
+    pub input_schema: Json,
+    /// Where the server's definition stands.
+    pub origin: Origin,
+    /// Whether the server was just asked.
+    pub freshness: Freshness,
+}
+
+/// Something of one server.
+#[derive(Debug, Clone)]
+pub struct Of<T> {
+    /// The server.
+    pub server: String,
+    /// What it is.
+    pub item: T,
+}
+
+/// What all servers offer together.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    /// The tools, by name.
+    pub tools: Vec<Entry>,
+    /// The resources, by server and address.
+    pub resources: Vec<Of<Resource>>,
+    /// The templates, by server.
+    pub templates: Vec<Of<Template>>,
+    /// The prompts, by server and name.
+    pub prompts: Vec<Of<Prompt>>,
+    /// How to use each server, in its own words: unverified.
+    pub instructions: Vec<Of<String>>,
+    /// What was renamed, left out or repaired.
+    pub problems: Vec<Problem>,
+}
+
+/// Builds the catalog. The order of the parts makes no difference.
+pub fn build(parts: &[Part<'_>], style: NameStyle) -> Catalog {
+    let mut parts: Vec<&Part<'_>> = parts.iter().collect();
+    parts.sort_by_key(|part| part.server);
+    let mut catalog = Catalog::default();
+    let mut usable = Vec::new();
+    for part in &parts {
+        catalog.take_lists(part);
+        usable.extend(catalog.usable_tools(part));
+    }
+    let raws: Vec<(Raw, &str)> = usable
+        .iter()
+        .map(|(part, tool, _)| {
+            let raw = Raw { server: part.server.to_owned(), tool: tool.name.clone() };
+            (raw, part.conduct.prefix.as_deref().unwrap_or(part.server))
+        })
+        .collect();
+    let (names, clashes) = naming::names(&raws, style);
+    for clash in clashes {
+        catalog.problems.push(clash_problem(&clash, &raws, &names));
+    }
+    for ((part, tool, input_schema), name) in usable.into_iter().zip(names) {
+        catalog.tools.push(Entry {
+            name,
+            server: part.server.to_owned(),
+            tool,
+            input_schema,
+            origin: part.origin.clone(),
+            freshness: part.offer.freshness,
+        });
+    }
+    catalog.tools.sort_by(|one, other| one.name.cmp(&other.name));
+    catalog
+}
+
+impl Catalog {
+    /// The tools of a server that may be offered, each once.
+    fn usable_tools<'a>(&mut self, part: &'a Part<'a>) -> Vec<(&'a Part<'a>, Tool, Json)> {
+        let mut seen = BTreeSet::new();
+        let mut usable = Vec::new();
+        for tool in part.offer.tools.iter() {
+            if !is_allowed(part.conduct, &tool.name) {
+                continue;
+            }
+            if !seen.insert(tool.name.clone()) {
+                let message = format!("`{}` is listed twice; the first one counts", tool.name);
+                self.problem(part, Code::ToolTwice, message);
+                continue;
+            }
+            match check::schema(tool) {
+                Ok(schema) => usable.push((part, tool.clone(), schema)),
+                Err(reason) => {
+                    let message = format!("`{}` is not offered: {reason}", tool.name);
+                    self.problem(part, Code::ToolQuarantined, message);
+                }
+            }
+        }
+        usable
+    }
+
+    fn take_lists(&mut self, part: &Part<'_>) {
+        let offer = part.offer;
+        let server = || part.server.to_owned();
+        self.resources.extend(offer.resources.iter().cloned().map(|item| Of { server: server(), item }));
+        self.templates.extend(offer.templates.iter().cloned().map(|item| Of { server: server(), item }));
+        self.prompts.extend(offer.prompts.iter().cloned().map(|item| Of { server: server(), item }));
+        let instructions = offer.facts.instructions.clone().filter(|text| !text.trim().is_empty());
+        self.instructions.extend(instructions.map(|item| Of { server: server(), item }));
+        for (list, odd) in offer.odd.iter() {
+            let name = odd.name.clone().unwrap_or_else(|| format!("item {}", odd.index + 1));
+            self.problem(part, Code::OddItem, format!("{list}: `{name}` cannot be used: {}", odd.reason));
+        }
+        for note in offer.notes.iter() {
+            self.problem(part, Code::RepairedItem, note.clone());
+        }
+    }
+
+    fn problem(&mut self, part: &Part<'_>, code: Code, message: String) {
+        self.problems.push(Problem::new(code, message).server(part.server).origin(part.origin.clone()));
+    }
+}
+
+/// Whether the rules of the server let the tool through. What is denied stays denied.
+pub(crate) fn is_allowed(conduct: &Conduct, tool: &str) -> bool {
+    let rules = &conduct.tools;
+    let matches = |patterns: &[String]| patterns.iter().any(|pattern| matches_glob(pattern, tool));
+    !matches(&rules.deny) && (rules.allow.is_empty() || matches(&rules.allow))
+}
+
+fn clash_problem(clash: &[usize], raws: &[(Raw, &str)], names: &[String]) -> Problem {
+    let tools: Vec<String> = clash
+        .iter()
+        .map(|index| format!("{}/{} is `{}`", raws[*index].0.server, raws[*index].0.tool, names[*index]))
+        .collect();
+    let message = format!("tools that would share a name are told apart: {}", tools.join(", "));
+    Problem::new(Code::NameClash, message).hint("give one of the servers a `prefix` of its own")
+}

@@ -1,0 +1,20 @@
+//! What all servers offer together: one immutable snapshot with unique names.
+//!
+//! In: the offers of all servers and the rules for each. Out: a [`Catalog`]: tools by unique name, sorted, the same bytes
+//! for the same input whoever connected first; prompts, resources, instructions; and a problem for everything that was
+//! renamed, left out or repaired. `cache` keeps offers for the next start, `pins` notices what changed behind a name.
+
+mod build;
+mod cache;
+mod check;
+mod lookup;
+pub mod naming;
+mod pins;
+
+pub use build::{Catalog, Entry, Of, Part, build};
+pub use cache::Cache;
+pub use lookup::Missed;
+pub use pins::Pins;
+
+pub(crate) use build::is_allowed;
+pub(crate) use pins::pin;

@@ -1,0 +1,205 @@
+//! What others hold of a server: its status and offer as they change, and a way to its link.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::fault::Fault;
+use super::offer::Offer;
+use super::recipe::Recipe;
+use crate::wire::Link;
+
+/// Where a server stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Status {
+    /// Nobody needed it yet, or for long.
+    Dormant,
+    /// It is being opened.
+    Connecting,
+    /// It is up.
+    Connected,
+    /// It was lost or could not be opened, and will be tried again.
+    Waiting(Arc<Fault>),
+    /// It needs a login.
+    NeedsLogin(Arc<Fault>),
+    /// It failed and is not tried again by itself.
+    Failed(Arc<Fault>),
+    /// It was lost too often.
+    Suspended(Arc<Fault>),
+    /// It was stopped.
+    Stopped,
+}
+
+impl Status {
+    /// The word in reports.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Dormant | Self::Stopped => "disconnected",
+            Self::Connecting | Self::Waiting(_) => "connecting",
+            Self::Connected => "connected",
+            Self::NeedsLogin(_) => "needs login",
+            Self::Failed(_) => "failed",
+            Self::Suspended(_) => "suspended",
+        }
+    }
+
+    /// Why it does not work, if it does not.
+    pub const fn fault(&self) -> Option<&Arc<Fault>> {
+        match self {
+            Self::Waiting(fault) | Self::NeedsLogin(fault) | Self::Failed(fault) | Self::Suspended(fault) => {
+                Some(fault)
+            }
+            Self::Dormant | Self::Connecting | Self::Connected | Self::Stopped => None,
+        }
+    }
+
+    /// Whether its first attempt has come to an end, good or bad.
+    pub const fn is_settled(&self) -> bool {
+        !matches!(self, Self::Connecting)
+    }
+}
+
+/// A server as it is right now.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// Where it stands.
+    pub status: Status,
+    /// What it offers, live or from before.
+    pub offer: Option<Arc<Offer>>,
+    pub(super) link: Option<Link>,
+}
+
+/// Why there is no link to be had.
+#[derive(Debug, Clone)]
+pub enum Refused {
+    /// The server does not work.
+    Fault(Arc<Fault>),
+    /// It was stopped.
+    Stopped,
+    /// It did not come up in time.
+    TooLate {
+        /// So long it was waited for.
+        after: Duration,
+    },
+}
+
+pub(super) type Slot = oneshot::Sender<Result<Link, Refused>>;
+
+/// What an owner is told.
+#[derive(Debug)]
+pub(super) enum Command {
+    Call(Slot),
+    Wake,
+    Reconnect,
+    Stop(oneshot::Sender<()>),
+}
+
+/// A server, for everybody who wants something of it.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    pub(super) recipe: Current,
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) view: watch::Receiver<View>,
+    pub(super) in_use: Arc<AtomicUsize>,
+}
+
+/// The recipe that holds now. Limits and rules may change under a connection that stays.
+// Written by a reload, read in passing.
+#[derive(Debug, Clone)]
+pub(super) struct Current(Arc<RwLock<Arc<Recipe>>>);
+
+impl Current {
+    pub(super) fn new(recipe: Recipe) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(recipe))))
+    }
+
+    pub(super) fn get(&self) -> Arc<Recipe> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A link in use: as long as it is held, the server does not count as idle.
+#[derive(Debug)]
+pub struct Lease {
+    /// The link.
+    pub link: Link,
+    in_use: Arc<AtomicUsize>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.in_use.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Handle {
+    /// What it is made from.
+    pub fn recipe(&self) -> Arc<Recipe> {
+        self.recipe.get()
+    }
+
+    /// From now on it is dealt with in another way; the connection is the same.
+    pub(super) fn adopt(&self, recipe: Recipe) {
+        *self.recipe.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(recipe);
+    }
+
+    /// How it is right now.
+    pub fn view(&self) -> View {
+        self.view.borrow().clone()
+    }
+
+    /// To be told of changes.
+    pub fn watch(&self) -> watch::Receiver<View> {
+        self.view.clone()
+    }
+
+    /// A link, at once if it is up, else when it comes up; for so long at most.
+    pub async fn lease(&self, limit: Option<Duration>) -> Result<Lease, Refused> {
+        // Counted first, so that the server cannot fall idle in between.
+        self.in_use.fetch_add(1, Ordering::AcqRel);
+        let in_use = Arc::clone(&self.in_use);
+        let up = self.view.borrow().link.clone().filter(Link::is_up);
+        let lease = |link| Lease { link, in_use };
+        if let Some(link) = up {
+            return Ok(lease(link));
+        }
+        let waited = self.wait_for_link(limit).await;
+        match waited {
+            Ok(link) => Ok(lease(link)),
+            Err(refused) => {
+                self.in_use.fetch_sub(1, Ordering::AcqRel);
+                Err(refused)
+            }
+        }
+    }
+
+    async fn wait_for_link(&self, limit: Option<Duration>) -> Result<Link, Refused> {
+        let (slot, link) = oneshot::channel();
+        self.commands.send(Command::Call(slot)).await.map_err(|_| Refused::Stopped)?;
+        let link = async { link.await.unwrap_or(Err(Refused::Stopped)) };
+        match limit {
+            None => link.await,
+            Some(after) => tokio::time::timeout(after, link).await.unwrap_or(Err(Refused::TooLate { after })),
+        }
+    }
+
+    /// Starts it, if it is not up.
+    pub async fn wake(&self) {
+        let _stopped = self.commands.send(Command::Wake).await;
+    }
+
+    /// Starts it anew, whatever happened before.
+    pub async fn reconnect(&self) {
+        let _stopped = self.commands.send(Command::Reconnect).await;
+    }
+
+    /// Stops it in order.
+    pub async fn stop(&self) {
+        let (done, wait) = oneshot::channel();
+        if self.commands.send(Command::Stop(done)).await.is_ok() {
+            let _gone = wait.await;
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What one server offers, as far as it is known.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::offer::{Odd, Prompt, Resource, Template, Tool};
+use crate::wire::{Facts, Listing};
+
+/// What a server offers. Parts are shared: a change of one list leaves the others alone.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// What it says of itself.
+    pub facts: Arc<Facts>,
+    /// Its tools.
+    pub tools: Arc<Vec<Tool>>,
+    /// Its resources.
+    pub resources: Arc<Vec<Resource>>,
+    /// Its templates.
+    pub templates: Arc<Vec<Template>>,
+    /// Its prompts.
+    pub prompts: Arc<Vec<Prompt>>,
+    /// Items that cannot be used, with their list.
+    pub odd: Arc<Vec<(&'static str, Odd)>>,
+    /// What was repaired or cut, in words.
+    pub notes: Arc<Vec<String>>,
+    /// Whether it was just asked.
+    pub freshness: Freshness,
+    /// Whether all lists were asked for, or only the tools so far.
+    pub is_complete: bool,
+}
+
+/// Where an offer comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freshness {
+    /// From the server itself.
+    Live,
+    /// From an earlier time.
+    Cached {
+        /// When it was true.
+        at: SystemTime,
+    },
+}
+
+impl Offer {
+    /// The first thing that is known: the tools.
+    pub(super) fn new(facts: Facts, tools: Listing<Tool>) -> Self {
+        let mut offer = Self {
+            facts: Arc::new(facts),
+            tools: Arc::default(),
+            resources: Arc::default(),
+            templates: Arc::default(),
+            prompts: Arc::default(),
+            odd: Arc::default(),
+            notes: Arc::default(),
+            freshness: Freshness::Live,
+            is_complete: false,
+        };
+        offer.tools = Arc::new(offer.take("tools", tools));
+        offer
+    }
+
+    /// With the lists of before, until they are asked for anew.
+    pub(super) fn after(mut self, before: Option<&Self>) -> Self {
+        if let Some(before) = before {
+            self.resources = Arc::clone(&before.resources);
+            self.templates = Arc::clone(&before.templates);
+            self.prompts = Arc::clone(&before.prompts);
+        }
+        self
+    }
+
+    /// Keeps what is odd about a list and gives its items.
+    pub(super) fn take<T>(&mut self, list: &'static str, listing: Listing<T>) -> Vec<T> {
+        let Listing { items, odd, notes, cut, .. } = listing;
+        let cut = cut.map(|why| format!("{list}: cut off, {why}"));
+        if !odd.is_empty() {
+            let all = Arc::make_mut(&mut self.odd);
+            all.retain(|(of, _)| *of != list);
+            all.extend(odd.into_iter().map(|odd| (list, odd)));
+        }
+        if !notes.is_empty() || cut.is_some() {
+            Arc::make_mut(&mut self.notes).extend(notes.into_iter().chain(cut));
+        }
+        items
+    }
+}

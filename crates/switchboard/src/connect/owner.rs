@@ -1,0 +1,401 @@
+//! The one task that owns a server: waits for what happens, asks the machine, performs what it says, publishes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::fault::Fault;
+use super::handle::{Command, Current, Handle, Refused, Slot, Status, View};
+use super::machine::{Effect, Event, Machine, Nature, State};
+use super::offer::Offer;
+use super::recipe::{Persistence, Recipe};
+use crate::config::Transport;
+use crate::notice::Notice;
+use crate::wire::{Error, Link};
+
+/// Commands that wait for the owner.
+const COMMANDS: usize = 64;
+/// Between two fetches of a list that changes again and again; doubles while it does.
+const CALM: Duration = Duration::from_secs(1);
+const LONGEST_CALM: Duration = Duration::from_secs(30);
+
+type Fleeting = Arc<Fault>;
+
+/// What a job brought.
+enum Done {
+    Opened { attempt: u64, link: Link, offer: Box<Offer> },
+    NotOpened { attempt: u64, fault: Fault },
+    PauseOver { attempt: u64 },
+    Fetched { attempt: u64, offer: Box<Offer> },
+    Closed,
+}
+
+/// What woke the owner.
+enum Woken {
+    Command(Option<Command>),
+    Done(Result<Done, JoinError>),
+    Lost(Error),
+    Notice(Notice),
+    Refresh,
+    Idle,
+}
+
+pub(super) struct Owner {
+    recipe: Current,
+    machine: Machine<Link, Slot, Fleeting>,
+    commands: mpsc::Receiver<Command>,
+    view: watch::Sender<View>,
+    notices: broadcast::Sender<(String, Notice)>,
+    /// Told whenever the view changes.
+    changed: Arc<Notify>,
+    in_use: Arc<AtomicUsize>,
+    jobs: JoinSet<Done>,
+    started: Instant,
+    /// When the server was last in use.
+    used: Instant,
+    refresh: Refresh,
+    leaving: Vec<oneshot::Sender<()>>,
+}
+
+/// When a server is started first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    AtOnce,
+    WhenNeeded,
+}
+
+/// When lists are asked for again: at most one fetch under way, and the last change always seen.
+#[derive(Debug, Default)]
+struct Refresh {
+    is_wanted: bool,
+    is_running: bool,
+    /// Not before this time.
+    not_before: Option<Instant>,
+    calm: Duration,
+}
+
+impl Owner {
+    /// Starts the task. It ends when it is stopped or the last handle is gone.
+    pub(super) fn spawn(
+        recipe: Recipe,
+        cached: Option<Offer>,
+        (notices, changed): (&broadcast::Sender<(String, Notice)>, &Arc<Notify>),
+        tasks: &mut JoinSet<()>,
+    ) -> Handle {
+        let (sender, commands) = mpsc::channel(COMMANDS);
+        let recipe: Current = Current::new(recipe);
+        // Whoever waits for the server must not mistake it for one that nobody wants.
+        let (start, status) = if recipe.get().spec.conduct.lazy && cached.is_some() {
+            (Start::WhenNeeded, Status::Dormant)
+        } else {
+            (Start::AtOnce, Status::Connecting)
+        };
+        let view = watch::Sender::new(View { status, offer: cached.map(Arc::new), link: None });
+        let in_use: Arc<AtomicUsize> = Arc::default();
+        let handle = Handle {
+            recipe: recipe.clone(),
+            commands: sender,
+            view: view.subscribe(),
+            in_use: Arc::clone(&in_use),
+        };
+        let nature = Nature {
+            is_remote: matches!(recipe.get().spec.transport, Transport::Remote(_)),
+            keeps_trying: recipe.get().shared.persistence == Persistence::KeepTrying,
+        };
+        let now = Instant::now();
+        let owner = Self {
+            recipe,
+            machine: Machine::new(nature),
+            commands,
+            view,
+            notices: notices.clone(),
+            changed: Arc::clone(changed),
+            in_use,
+            jobs: JoinSet::new(),
+            started: now,
+            used: now,
+            refresh: Refresh::default(),
+            leaving: Vec::new(),
+        };
+        tasks.spawn(owner.run(start));
+        handle
+    }
+
+    async fn run(mut self, start: Start) {
+        if start == Start::AtOnce {
+            self.step(Event::Wake);
+        }
+        loop {
+            let woken = self.next().await;
+            if self.react(woken) {
+                break;
+            }
+            self.publish();
+        }
+        self.publish();
+        // Links end in order before the task does.
+        while self.jobs.join_next().await.is_some() {}
+        for waiting in self.leaving.drain(..) {
+            let _gone = waiting.send(());
+        }
+    }
+
+    /// Waits, never decides.
+    async fn next(&mut self) -> Woken {
+        let link = match self.machine.state() {
+            State::Ready { link } => Some(link.clone()),
+            _ => None,
+        };
+        let idle = self.idle_at().filter(|_| link.is_some());
+        let refresh = self.refresh.due().filter(|_| link.is_some());
+        tokio::select! {
+            command = self.commands.recv() => Woken::Command(command),
+            Some(done) = self.jobs.join_next() => Woken::Done(done),
+            error = lost(link.as_ref()) => Woken::Lost(error),
+            notice = notice(link.as_ref()) => Woken::Notice(notice),
+            () = at(refresh) => Woken::Refresh,
+            () = at(idle) => Woken::Idle,
+        }
+    }
+
+    /// Decides, never waits. True when it is over.
+    fn react(&mut self, woken: Woken) -> bool {
+        match woken {
+            Woken::Command(Some(Command::Stop(done))) => {
+                self.leaving.push(done);
+                self.step(Event::Stop);
+                return true;
+            }
+            Woken::Command(None) => {
+                self.step(Event::Stop);
+                return true;
+            }
+            Woken::Command(Some(Command::Call(slot))) => {
+                self.used = Instant::now();
+                self.step(Event::Call(slot));
+            }
+            Woken::Command(Some(Command::Wake)) => self.step(Event::Wake),
+            Woken::Command(Some(Command::Reconnect)) => self.step(Event::Reconnect),
+            Woken::Done(done) => self.done(done),
+            Woken::Lost(error) => {
+                let attempt = self.machine.attempt();
+                let mut fault = Fault::of(&self.recipe.get().name, &error);
+                if let State::Ready { link } = self.machine.state() {
+                    fault.stderr = link.stderr_tail();
+                }
+                self.step(Event::Lost { attempt, error: Arc::new(fault) });
+            }
+            Woken::Notice(notice) => self.notice(notice),
+            Woken::Refresh => self.fetch(Lists::All),
+            Woken::Idle => {
+                if self.in_use.load(Ordering::Acquire) == 0 {
+                    self.step(Event::Idle);
+                } else {
+                    self.used = Instant::now();
+                }
+            }
+        }
+        false
+    }
+
+    fn done(&mut self, done: Result<Done, JoinError>) {
+        match done {
+            Ok(Done::Opened { attempt, link, offer }) => {
+                let is_current = attempt == self.machine.attempt();
+                self.step(Event::Opened { attempt, link });
+                if is_current {
+                    self.refresh = Refresh::default();
+                    let before = self.view.borrow().offer.clone();
+                    self.offer(offer.after(before.as_deref()));
+                    // The other lists were not waited for.
+                    self.fetch(Lists::AllButTools);
+                }
+            }
+            Ok(Done::NotOpened { attempt, fault }) => {
+                let gravity = fault.gravity();
+                self.step(Event::NotOpened { attempt, error: Arc::new(fault), gravity });
+            }
+            Ok(Done::PauseOver { attempt }) => self.step(Event::PauseOver { attempt }),
+            Ok(Done::Fetched { attempt, offer }) => {
+                self.refresh.finished(Instant::now());
+                if attempt == self.machine.attempt() {
+                    self.offer(*offer);
+                }
+            }
+            Ok(Done::Closed) => {}
+            // A panic in a job costs that attempt only.
+            Err(_) => {
+                self.refresh.is_running = false;
+            }
+        }
+    }
+
+    fn step(&mut self, event: Event<Link, Slot, Fleeting>) {
+        let now = self.started.elapsed();
+        for effect in self.machine.step(event, now) {
+            self.perform(effect);
+        }
+    }
+
+    /// Starts things, never waits.
+    fn perform(&mut self, effect: Effect<Link, Slot, Fleeting>) {
+        match effect {
+            Effect::Open { attempt } => {
+                let recipe = self.recipe.get();
+                self.jobs.spawn(async move {
+                    match recipe.open().await {
+                        Ok((link, offer)) => Done::Opened { attempt, link, offer: Box::new(offer) },
+                        Err(fault) => Done::NotOpened { attempt, fault },
+                    }
+                });
+            }
+            Effect::Pause { attempt, time } => {
+                self.jobs.spawn(async move {
+                    sleep(time).await;
+                    Done::PauseOver { attempt }
+                });
+            }
+            Effect::Send { link, call } => drop(call.send(Ok(link))),
+            Effect::Refuse { call, error } => {
+                drop(call.send(Err(error.map_or(Refused::Stopped, Refused::Fault))));
+            }
+            Effect::Close { link } => {
+                self.jobs.spawn(async move {
+                    link.stop().await;
+                    Done::Closed
+                });
+            }
+        }
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        match notice {
+            Notice::ToolsChanged
+            | Notice::PromptsChanged
+            | Notice::ResourcesChanged
+            | Notice::SessionRenewed => self.refresh.is_wanted = true,
+            Notice::ResourceUpdated { .. }
+            | Notice::Log { .. }
+            | Notice::Task { .. }
+            | Notice::Other { .. } => {}
+        }
+        // Nobody may be listening.
+        let _unheard = self.notices.send((self.recipe.get().name.clone(), notice));
+    }
+
+    /// Asks for lists.
+    fn fetch(&mut self, lists: Lists) {
+        let State::Ready { link } = self.machine.state() else { return };
+        let Some(offer) = self.view.borrow().offer.clone() else { return };
+        self.refresh.started();
+        let (link, attempt) = (link.clone(), self.machine.attempt());
+        self.jobs.spawn(async move {
+            Done::Fetched { attempt, offer: Box::new(fetched(&link, &offer, lists).await) }
+        });
+    }
+
+    fn offer(&mut self, offer: Offer) {
+        self.view.send_modify(|view| view.offer = Some(Arc::new(offer)));
+        self.changed.notify_one();
+    }
+
+    fn idle_at(&self) -> Option<Instant> {
+        self.recipe.get().spec.conduct.idle_timeout.map(|limit| self.used + limit)
+    }
+
+    /// Tells what the machine's state means to others, if it changed.
+    fn publish(&self) {
+        let (status, link) = match self.machine.state() {
+            State::Dormant => (Status::Dormant, None),
+            State::Starting => (Status::Connecting, None),
+            State::Ready { link } => (Status::Connected, Some(link.clone())),
+            State::Waiting { error } => (Status::Waiting(Arc::clone(error)), None),
+            State::NeedsLogin { error } => (Status::NeedsLogin(Arc::clone(error)), None),
+            State::Failed { error } => (Status::Failed(Arc::clone(error)), None),
+            State::Suspended { error } => (Status::Suspended(Arc::clone(error)), None),
+            State::Stopped => (Status::Stopped, None),
+        };
+        let is_changed = self.view.send_if_modified(|view| {
+            let is_new = view.status != status || view.link.is_some() != link.is_some();
+            view.status = status;
+            view.link = link;
+            is_new
+        });
+        if is_changed {
+            self.changed.notify_one();
+        }
+    }
+}
+
+/// Which lists to ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lists {
+    All,
+    AllButTools,
+}
+
+/// Lists anew; one that cannot be had stays as it was.
+async fn fetched(link: &Link, before: &Offer, lists: Lists) -> Offer {
+    let mut offer = before.clone();
+    if lists == Lists::All
+        && let Ok(listing) = link.tools().await
+    {
+        offer.notes = Arc::default();
+        offer.tools = Arc::new(offer.take("tools", listing));
+    }
+    if let Ok(listing) = link.resources().await {
+        offer.resources = Arc::new(offer.take("resources", listing));
+    }
+    if let Ok(listing) = link.templates().await {
+        offer.templates = Arc::new(offer.take("templates", listing));
+    }
+    if let Ok(listing) = link.prompts().await {
+        offer.prompts = Arc::new(offer.take("prompts", listing));
+    }
+    offer.is_complete = true;
+    offer
+}
+
+impl Refresh {
+    fn started(&mut self) {
+        self.is_wanted = false;
+        self.is_running = true;
+    }
+
+    /// A list that changed while it was fetched is fetched again, but not at once.
+    fn finished(&mut self, now: Instant) {
+        self.is_running = false;
+        self.calm = if self.is_wanted { (self.calm * 2).clamp(CALM, LONGEST_CALM) } else { CALM };
+        self.not_before = Some(now + self.calm);
+    }
+
+    fn due(&self) -> Option<Instant> {
+        let is_due = self.is_wanted && !self.is_running;
+        is_due.then(|| self.not_before.unwrap_or_else(Instant::now))
+    }
+}
+
+async fn lost(link: Option<&Link>) -> Error {
+    match link {
+        Some(link) => link.lost().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn notice(link: Option<&Link>) -> Notice {
+    match link {
+        Some(link) => link.notice().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,136 @@
+//! What opening a server takes: its definition, and what all servers of a session share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::fault::Fault;
+use super::offer::Offer;
+use crate::config::ServerSpec;
+use crate::declared::Limit;
+use crate::env::Env;
+use crate::host::Host;
+use crate::origin::Origin;
+use crate::resolve::{self, Commands, Identity, Subject};
+use crate::sources::places::Project;
+use crate::wire::{self, Guard, Limits, Link, Memory, Steps, Terms, Web};
+
+/// A server's limit of one request, unless it says otherwise.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Whether failed servers are tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Persistence {
+    /// The session lives on: servers come and go.
+    KeepTrying,
+    /// One job, then over: the first failure settles a server.
+    OneShot,
+}
+
+/// What all servers of a session share.
+pub struct Shared {
+    /// The surroundings.
+    pub env: Env,
+    /// The project.
+    pub project: Project,
+    /// The outputs of `!command` values.
+    pub commands: Commands,
+    /// Who answers questions of servers.
+    pub host: Arc<dyn Host>,
+    /// The HTTP client.
+    pub web: Arc<Web>,
+    /// What keeps processes from outliving us.
+    pub guard: Option<Guard>,
+    /// Bounds of what is kept.
+    pub limits: Limits,
+    /// Overrides the timeout of every server.
+    pub timeout: Option<Limit>,
+    /// Whether failed servers are tried again.
+    pub persistence: Persistence,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("persistence", &self.persistence).finish_non_exhaustive()
+    }
+}
+
+/// One server, ready to be opened as often as need be.
+#[derive(Debug, Clone)]
+pub struct Recipe {
+    /// Its name.
+    pub name: String,
+    /// Its definition.
+    pub spec: Arc<ServerSpec>,
+    /// Where that stands.
+    pub origin: Origin,
+    /// What all share.
+    pub shared: Arc<Shared>,
+}
+
+impl Recipe {
+    /// Which connection it is, without anything filled in.
+    pub fn key(&self) -> String {
+        Identity::key_of(&self.spec, &self.origin, &self.shared.project)
+    }
+
+    /// The limit of one request.
+    pub fn timeout(&self) -> Option<Duration> {
+        let limit = self.shared.timeout.or(self.spec.conduct.timeout);
+        limit.map_or(Some(USUAL_TIMEOUT), duration)
+    }
+
+    /// The limit of connecting and the first list.
+    pub fn startup(&self) -> Option<Duration> {
+        self.spec.conduct.startup_timeout.map_or_else(|| self.timeout(), duration)
+    }
+
+    /// Fills in the values, opens the server, and asks for its tools.
+    pub(super) async fn open(&self) -> Result<(Link, Offer), Fault> {
+        let shared = &self.shared;
+        let subject = Subject {
+            name: &self.name,
+            spec: &self.spec,
+            origin: &self.origin,
+            project: &shared.project,
+            token: None,
+        };
+        let launch = resolve::launch(&subject, &shared.env, &shared.commands)
+            .await
+            .map_err(|error| Fault::unresolved(&error))?;
+        let memory = Memory::of(&shared.env);
+        let terms = Terms {
+            server: self.name.clone(),
+            host: Arc::clone(&shared.host),
+            web: Arc::clone(&shared.web),
+            guard: shared.guard.clone(),
+            startup: self.startup(),
+            timeout: self.timeout(),
+            limits: shared.limits,
+            remembered: memory.recall(&launch.identity),
+            trace: None,
+            steps: Arc::new(Steps::new(None)),
+        };
+        let link =
+            wire::open(&launch, &terms).await.map_err(|failure| Fault::not_opened(&launch, *failure))?;
+        memory.remember(&launch.identity, link.facts().era);
+        match link.tools().await {
+            Ok(tools) => {
+                let offer = Offer::new(link.facts().clone(), tools);
+                Ok((link, offer))
+            }
+            Err(error) => {
+                let mut fault = Fault::of(&self.name, &error);
+                fault.stderr = link.stderr_tail();
+                link.stop().await;
+                Err(fault)
+            }
+        }
+    }
+}
+
+const fn duration(limit: Limit) -> Option<Duration> {
+    match limit {
+        Limit::None => None,
+        Limit::After(duration) => Some(duration),
+    }
+}

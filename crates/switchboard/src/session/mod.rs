@@ -1,0 +1,205 @@
+//! The one object a host holds: every server of a person, connected, kept alive, and offered as one catalog.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use switchboard::{Env, session::{self, Options}};
+//!
+//! let loaded = session::load(Options::headless(Env::capture()?)).await;
+//! for tool in &loaded.tools {
+//!     println!("{}", tool.name);
+//! }
+//! let outcome = loaded.session.call("mcp_thinking_sequentialthinking", &"{}".parse::<serde_json::Value>()?.into()).await?;
+//! println!("{}", outcome.shaped.text);
+//! loaded.session.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Logic lives in the rooms before; here they are wired together.
+
+mod catalogue;
+mod gate;
+mod load;
+mod options;
+mod recipes;
+mod uses;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use tokio::sync::{Notify, broadcast, watch};
+use tokio::task::JoinHandle;
+
+use crate::catalog::{Cache, Catalog, Pins};
+use crate::connect::{Fleet, Handle, Shared, Status};
+use crate::discover::{Discovery, discover};
+use crate::notice::Notice;
+use crate::wire::Web;
+
+pub use gate::Gate;
+pub use load::{LoadError, Loaded, cached, load};
+pub use options::{Options, Scope};
+pub use uses::Found;
+
+/// Every server of a person, as one. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Session {
+    inner: Arc<Inner>,
+    scope: Arc<Scope>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    options: Options,
+    shared: Arc<Shared>,
+    discovery: watch::Sender<Arc<Discovery>>,
+    /// Changed by reloads, one at a time.
+    fleet: tokio::sync::Mutex<Fleet>,
+    /// What is in the fleet right now.
+    // Written by reloads, read by everybody, never held across a wait.
+    handles: RwLock<BTreeMap<String, Handle>>,
+    catalog: watch::Sender<Arc<Catalog>>,
+    changed: Arc<Notify>,
+    events: broadcast::Sender<(String, Notice)>,
+    cache: Cache,
+    pins: Mutex<Pins>,
+    /// Tools the user approved for the rest of the session, as they were then.
+    approved: Mutex<BTreeSet<(String, String, String)>>,
+    keeper: Mutex<Option<JoinHandle<()>>>,
+    /// One writer of the cache at a time.
+    written: tokio::sync::Mutex<catalogue::Written>,
+}
+
+/// How a server of the session stands.
+#[derive(Debug, Clone)]
+pub struct ServerReport {
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub status: Status,
+    /// How many tools it offers, after the rules.
+    pub n_tools: usize,
+}
+
+impl Session {
+    /// Finds and starts all servers. Comes back at once; see [`Session::ready`].
+    pub async fn start(options: Options) -> Self {
+        let discovery = Arc::new(discover(&options.env, options.discovery));
+        let shared = Arc::new(Shared {
+            env: options.env.clone(),
+            project: discovery.project.clone(),
+            commands: crate::resolve::Commands::default(),
+            host: Arc::clone(&options.host),
+            web: Arc::new(Web::default()),
+            guard: options.guard.clone(),
+            limits: options.limits,
+            timeout: options.timeout.or(discovery.settings.timeout_override),
+            persistence: options.persistence,
+        });
+        let changed: Arc<Notify> = Arc::default();
+        let fleet = Fleet::new(Arc::clone(&changed));
+        let inner = Arc::new(Inner {
+            cache: Cache::of(&options.env),
+            pins: Mutex::new(Pins::load(&options.env)),
+            options,
+            shared,
+            discovery: watch::Sender::new(discovery),
+            events: fleet.notices(),
+            fleet: tokio::sync::Mutex::new(fleet),
+            handles: RwLock::default(),
+            catalog: watch::Sender::default(),
+            changed,
+            approved: Mutex::default(),
+            keeper: Mutex::default(),
+            written: tokio::sync::Mutex::default(),
+        });
+        inner.apply().await;
+        let keeper = tokio::spawn(catalogue::keep(Arc::downgrade(&inner)));
+        *inner.keeper.lock().unwrap_or_else(PoisonError::into_inner) = Some(keeper);
+        Self { inner, scope: Arc::new(Scope::All) }
+    }
+
+    /// What was found, with every problem.
+    pub fn discovery(&self) -> Arc<Discovery> {
+        self.inner.discovery.borrow().clone()
+    }
+
+    /// The tools, resources and prompts right now, as far as this session may see them.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        let whole = self.inner.catalog.borrow().clone();
+        self.scope.limit(whole)
+    }
+
+    /// Resolves when the catalog changed since the last time; the way to live refresh.
+    pub fn watch_catalog(&self) -> watch::Receiver<Arc<Catalog>> {
+        self.inner.catalog.subscribe()
+    }
+
+    /// What servers say unasked, from now on.
+    pub fn events(&self) -> broadcast::Receiver<(String, Notice)> {
+        self.inner.events.subscribe()
+    }
+
+    /// How each server stands.
+    pub fn servers(&self) -> Vec<ServerReport> {
+        let catalog = self.catalog();
+        let report = |(name, handle): (String, Handle)| {
+            let n_tools = catalog.tools.iter().filter(|entry| entry.server == name).count();
+            ServerReport { status: handle.view().status, name, n_tools }
+        };
+        self.handles().into_iter().map(report).collect()
+    }
+
+    /// A session over the same connections that sees only some servers or tools.
+    #[must_use]
+    pub fn scoped(&self, scope: Scope) -> Self {
+        Self { inner: Arc::clone(&self.inner), scope: Arc::new(scope) }
+    }
+
+    /// Reads the configuration again and restarts only what changed.
+    pub async fn reload(&self) {
+        let options = &self.inner.options;
+        let discovery = discover(&options.env, options.discovery);
+        self.inner.discovery.send_replace(Arc::new(discovery));
+        self.inner.apply().await;
+    }
+
+    /// Starts a server anew. False if there is none of that name.
+    pub async fn reconnect(&self, server: &str) -> bool {
+        match self.handle(server) {
+            Some(handle) => {
+                handle.reconnect().await;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Stops all servers in order. Calls under way fail.
+    pub async fn shutdown(&self) {
+        self.inner.write_cache().await;
+        self.inner.fleet.lock().await.stop().await;
+        if let Some(keeper) = self.inner.keeper.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            keeper.abort();
+        }
+    }
+
+    fn handle(&self, server: &str) -> Option<Handle> {
+        let handles = self.inner.handles.read().unwrap_or_else(PoisonError::into_inner);
+        handles.get(server).filter(|_| self.scope.sees_server(server)).cloned()
+    }
+
+    fn handles(&self) -> Vec<(String, Handle)> {
+        let handles = self.inner.handles.read().unwrap_or_else(PoisonError::into_inner);
+        let seen = handles.iter().filter(|(name, _)| self.scope.sees_server(name));
+        seen.map(|(name, handle)| (name.clone(), handle.clone())).collect()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(keeper) = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            keeper.abort();
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a session is started with, and what a part of it may see.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::catalog::Catalog;
+use crate::config;
+use crate::connect::Persistence;
+use crate::declared::Limit;
+use crate::env::Env;
+use crate::host::{Headless, Host};
+use crate::wire::{Guard, Limits};
+
+/// What a session is started with.
+#[derive(Clone)]
+pub struct Options {
+    /// The surroundings.
+    pub env: Env,
+    /// What counts of what is found.
+    pub discovery: config::Options,
+    /// Only these servers; all if nothing is said.
+    pub only: Option<BTreeSet<String>>,
+    /// Who answers questions of servers, and approves calls.
+    pub host: Arc<dyn Host>,
+    /// What keeps processes from outliving us.
+    pub guard: Option<Guard>,
+    /// The program that is the built-in servers.
+    pub own_program: Option<PathBuf>,
+    /// Bounds of what servers can make us keep or do.
+    pub limits: Limits,
+    /// Overrides the timeout of every server.
+    pub timeout: Option<Limit>,
+    /// Whether failed servers are tried again.
+    pub persistence: Persistence,
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options").field("only", &self.only).finish_non_exhaustive()
+    }
+}
+
+impl Options {
+    /// A session with nobody in front of it: questions are declined, calls that need a yes are not made.
+    pub fn headless(env: Env) -> Self {
+        let host = Arc::new(Headless { folders: vec![env.cwd().to_owned()] });
+        Self {
+            env,
+            discovery: config::Options::default(),
+            only: None,
+            host,
+            guard: None,
+            own_program: None,
+            limits: Limits::default(),
+            timeout: None,
+            persistence: Persistence::KeepTrying,
+        }
+    }
+}
+
+/// What a part of a session may see.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// Everything.
+    #[default]
+    All,
+    /// Some servers.
+    Servers(BTreeSet<String>),
+    /// Some tools, by their names.
+    Tools(BTreeSet<String>),
+}
+
+impl Scope {
+    pub(super) fn sees_server(&self, server: &str) -> bool {
+        match self {
+            Self::All | Self::Tools(_) => true,
+            Self::Servers(servers) => servers.contains(server),
+        }
+    }
+
+    pub(super) fn limit(&self, catalog: Arc<Catalog>) -> Arc<Catalog> {
+        if *self == Self::All {
+            return catalog;
+        }
+        let mut part = Arc::unwrap_or_clone(catalog);
+        part.tools.retain(|entry| match self {
+            Self::All => true,
+            Self::Servers(servers) => servers.contains(&entry.server),
+            Self::Tools(tools) => tools.contains(&entry.name),
+        });
+        if let Self::Servers(servers) = self {
+            part.resources.retain(|of| servers.contains(&of.server));
+            part.templates.retain(|of| servers.contains(&of.server));
+            part.prompts.retain(|of| servers.contains(&of.server));
+            part.instructions.retain(|of| servers.contains(&of.server));
+        }
+        Arc::new(part)
+    }
+}

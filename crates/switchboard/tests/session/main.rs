@@ -1,0 +1,8 @@
+//! A session with real processes: everything at once, one bad server costs nobody else anything, nothing runs twice.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
+
+mod calls;
+mod life;
+mod start;
+mod world;
