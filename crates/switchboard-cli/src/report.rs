@@ -274,7 +274,7 @@ pub(crate) struct ErrorRow {
 
 /// `tools`.
 #[derive(Debug, Serialize)]
-pub(crate) struct Tools {
+pub(crate) struct Toolbox {
     pub(crate) tools: Vec<ToolRow>,
     pub(crate) errors: Vec<ErrorRow>,
     pub(crate) problems: Vec<ProblemRow>,

@@ -5,20 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use switchboard::declared::Limit;
+use switchboard::connect::Persistence;
+use switchboard::env::{SWITCHBOARD_HOME, SWITCHBOARD_MCP_SERVERS};
 use switchboard::host::{Abilities, Answer, Elicitation, Host, Reply, Root, Wish};
 use switchboard::json::Json;
-use switchboard::offer::CallResult;
-use switchboard::resolve::Subject;
-use switchboard::sources::places::Project;
-use switchboard::wire::{self, CallOptions, Link, Steps};
-use switchboard::{Origin, Provider, Scope};
+use switchboard::session::{Options, Session};
 
-use super::connection::{self, Wishes};
-use super::{Context, Outcome, add};
-use crate::args::Add;
+use super::{Context, Outcome, connection};
 use crate::error::{CommandError, Kind};
 
+const SERVER: &str = "conformance";
 const SCENARIO: &str = "MCP_CONFORMANCE_SCENARIO";
 const SCENARIO_DATA: &str = "MCP_CONFORMANCE_CONTEXT";
 /// The suite gives up after half a minute and would then leave us behind.
@@ -36,84 +32,74 @@ fn failed(why: impl std::fmt::Display) -> CommandError {
 }
 
 async fn play(context: &Context, url: &str) -> Result<Outcome, CommandError> {
-    let add = Add {
-        name: None,
-        scope: None,
-        url: Some(url.to_owned()),
-        transport: None,
-        token: None,
-        headers: Vec::new(),
-        env: Vec::new(),
-        timeout: None,
-        replace: false,
-        command: Vec::new(),
-    };
-    let spec = add::spec("conformance", &add)?;
-    let origin = Origin { provider: Provider::Native, scope: Scope::Environment, path: None, line: None };
-    let project = Project::find(&context.env);
-    let subject =
-        Subject { name: "conformance", spec: &spec, origin: &origin, project: &project, token: None };
-    let launch = connection::launch(context, &subject).await.map_err(failed)?;
-    let wishes = Wishes {
-        conduct: &spec.conduct,
-        timeout: Some(Limit::After(Duration::from_secs(10))),
-        host: Arc::new(Willing { root: context.env.cwd().to_owned() }),
-        trace: None,
-        steps: Arc::new(Steps::new(None)),
-    };
-    let mut terms = connection::terms(context, &launch, wishes);
-    terms.remembered = None;
-    let link = wire::open(&launch, &terms).await.map_err(|failure| failed(failure.error))?;
+    let servers = json!({SERVER: {"url": url, "approval": "never", "timeout": 10_000}});
+    // A home of its own: nothing is remembered from one scenario to the next.
+    let home = std::env::temp_dir().join(format!("switchboard-conformance-{}", std::process::id()));
+    let env = context
+        .env
+        .clone()
+        .with_var(SWITCHBOARD_MCP_SERVERS, &servers.to_string())
+        .with_var(SWITCHBOARD_HOME, &home.to_string_lossy());
+    let mut options = Options::headless(env);
+    options.host = Arc::new(Willing { root: context.env.cwd().to_owned() });
+    options.persistence = Persistence::OneShot;
+    let session = Session::start(options).await;
+    session.settled(None).await;
+    session.listed().await;
     let scenario = context.env.var(SCENARIO).unwrap_or_default();
     let data = context.env.var(SCENARIO_DATA).unwrap_or("{}");
-    let played = act(&link, scenario, data).await;
-    link.stop().await;
-    played.map_err(failed).map(|()| Outcome::Done)
+    let played = match session.errors().first() {
+        Some(error) => Err(failed(&error.message)),
+        None => act(&session, scenario, data).await,
+    };
+    session.shutdown().await;
+    drop(std::fs::remove_dir_all(home));
+    played.map(|()| Outcome::Done)
 }
 
-/// The calls of a scenario.
-async fn act(link: &Link, scenario: &str, data: &str) -> Result<(), wire::Error> {
-    let tools = link.tools().await?.items;
+/// The calls of a scenario. All lists were asked for already.
+async fn act(session: &Session, scenario: &str, data: &str) -> Result<(), CommandError> {
+    let catalog = session.catalog();
     match scenario {
-        "tools_call" => drop(call(link, "add_numbers", json!({"a": 5, "b": 3})).await?),
+        "tools_call" => call(session, "add_numbers", json!({"a": 5, "b": 3})).await?,
         "elicitation-sep1034-client-defaults" => {
-            call(link, "test_client_elicitation_defaults", json!({})).await?;
+            call(session, "test_client_elicitation_defaults", json!({})).await?;
         }
-        "sse-retry" => drop(call(link, "test_reconnection", json!({})).await?),
+        "sse-retry" => call(session, "test_reconnection", json!({})).await?,
         "sep-2322-client-request-state" => {
             // Side by side, so that the state of one could leak into the other.
             let (stateful, unrelated) = tokio::join!(
-                call(link, "test_mrtr_echo_state", json!({})),
-                call(link, "test_mrtr_unrelated", json!({}))
+                call(session, "test_mrtr_echo_state", json!({})),
+                call(session, "test_mrtr_unrelated", json!({}))
             );
             stateful.and(unrelated)?;
-            call(link, "test_mrtr_no_state", json!({})).await?;
-            call(link, "test_mrtr_no_result_type", json!({})).await?;
+            call(session, "test_mrtr_no_state", json!({})).await?;
+            call(session, "test_mrtr_no_result_type", json!({})).await?;
         }
         "http-standard-headers" => {
-            call(link, "test_headers", json!({})).await?;
-            for resource in link.resources().await?.items {
-                link.read(&resource.uri).await?;
+            call(session, "test_headers", json!({})).await?;
+            for of in &catalog.resources {
+                session.read(&of.server, &of.item.uri).await.map_err(failed)?;
             }
-            for prompt in link.prompts().await?.items {
-                link.prompt(&prompt.name, &[]).await?;
+            for of in &catalog.prompts {
+                session.prompt(&of.server, &of.item.name, &[]).await.map_err(failed)?;
             }
         }
         "http-custom-headers" => {
             let data: Value = serde_json::from_str(data).unwrap_or_default();
             for wanted in data["toolCalls"].as_array().into_iter().flatten() {
                 let name = wanted["name"].as_str().unwrap_or_default();
-                call(link, name, wanted["arguments"].clone()).await?;
+                call(session, name, wanted["arguments"].clone()).await?;
             }
         }
         "http-invalid-tool-headers" => {
-            for tool in &tools {
-                call(link, &tool.name, json!({"region": "us-west1"})).await?;
+            for entry in &catalog.tools {
+                call(session, &entry.tool.name, json!({"region": "us-west1"})).await?;
             }
         }
         "json-schema-2020-12-preservation" => {
-            for tool in tools.iter().filter(|tool| tool.name == "json_schema_2020_12_tool") {
-                call(link, "json_schema_echo", json!({"schema": tool.input_schema.value()})).await?;
+            for entry in catalog.tools.iter().filter(|entry| entry.tool.name == "json_schema_2020_12_tool") {
+                call(session, "json_schema_echo", json!({"schema": entry.input_schema.value()})).await?;
             }
         }
         // The others look at how we greet and list.
@@ -122,8 +108,9 @@ async fn act(link: &Link, scenario: &str, data: &str) -> Result<(), wire::Error>
     Ok(())
 }
 
-async fn call(link: &Link, tool: &str, arguments: Value) -> Result<CallResult, wire::Error> {
-    link.call(tool, &Json::from(arguments), CallOptions::default()).await
+async fn call(session: &Session, tool: &str, arguments: Value) -> Result<(), CommandError> {
+    let outcome = session.call(&format!("{SERVER}/{tool}"), &Json::from(arguments)).await;
+    outcome.map(drop).map_err(failed)
 }
 
 /// Says yes to everything.

@@ -44,7 +44,7 @@ pub(super) fn with_session<T>(
 ) -> Result<T, CommandError> {
     let is_wanted = !context.printer.json && context.printer.volume > Volume::Quiet;
     let progress = Arc::new(Progress::new("connecting", is_wanted));
-    let used = connection::block_on(progress.during(async {
+    connection::block_on(progress.during(async {
         let session = Session::start(options).await;
         tell_who_is_missing(&session, &progress);
         let window = session.discovery().settings.startup_window;
@@ -63,8 +63,7 @@ pub(super) fn with_session<T>(
         };
         session.shutdown().await;
         used
-    }))?;
-    used
+    }))?
 }
 
 fn tell_who_is_missing(session: &Session, progress: &Progress) {

@@ -73,7 +73,7 @@ fn lines(message: &Value) -> Vec<String> {
                 lines.extend(text.lines().map(|line| visible(line).into_owned()));
             }
             (None, None) => {
-                lines.push(format!("[{}; see --json]", visible(block["type"].as_str().unwrap_or("?"))))
+                lines.push(format!("[{}; see --json]", visible(block["type"].as_str().unwrap_or("?"))));
             }
         }
     }

@@ -8,7 +8,7 @@ use switchboard::visible::excerpt;
 use super::{Context, Outcome, online, s};
 use crate::error::CommandError;
 use crate::printer::{FAINT, STRONG, Volume};
-use crate::report::{ErrorRow, ProblemRow, ToolRow, Tools};
+use crate::report::{ErrorRow, ProblemRow, ToolRow, Toolbox};
 use crate::table::{Cell, Table};
 
 pub(super) fn run(context: &Context, servers: &[String], cached: bool) -> Result<Outcome, CommandError> {
@@ -40,7 +40,7 @@ fn show(context: &Context, catalog: &Catalog, errors: Vec<ErrorRow>) -> Result<(
     if context.printer.json {
         let tools = catalog.tools.iter().map(ToolRow::from).collect();
         let problems = catalog.problems.iter().map(ProblemRow::from).collect();
-        context.printer.json(&Tools { tools, errors, problems })?;
+        context.printer.json(&Toolbox { tools, errors, problems })?;
         return Ok(());
     }
     if catalog.tools.is_empty() {

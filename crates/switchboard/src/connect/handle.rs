@@ -93,6 +93,7 @@ pub(super) enum Command {
     Call(Slot),
     Wake,
     Reconnect,
+    Rest,
     Stop(oneshot::Sender<()>),
 }
 
@@ -193,6 +194,11 @@ impl Handle {
     /// Starts it anew, whatever happened before.
     pub async fn reconnect(&self) {
         let _stopped = self.commands.send(Command::Reconnect).await;
+    }
+
+    /// Stops it until it is needed again.
+    pub async fn rest(&self) {
+        let _stopped = self.commands.send(Command::Rest).await;
     }
 
     /// Stops it in order.

@@ -180,6 +180,7 @@ impl Owner {
             }
             Woken::Command(Some(Command::Wake)) => self.step(Event::Wake),
             Woken::Command(Some(Command::Reconnect)) => self.step(Event::Reconnect),
+            Woken::Command(Some(Command::Rest)) => self.step(Event::Idle),
             Woken::Done(done) => self.done(done),
             Woken::Lost(error) => {
                 let attempt = self.machine.attempt();

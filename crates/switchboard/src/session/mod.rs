@@ -175,6 +175,17 @@ impl Session {
         }
     }
 
+    /// Stops a server until somebody needs it again. False if there is none of that name.
+    pub async fn disconnect(&self, server: &str) -> bool {
+        match self.handle(server) {
+            Some(handle) => {
+                handle.rest().await;
+                true
+            }
+            None => false,
+        }
+    }
+
     /// Stops all servers in order. Calls under way fail.
     pub async fn shutdown(&self) {
         self.inner.write_cache().await;
