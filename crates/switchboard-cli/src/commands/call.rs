@@ -81,6 +81,12 @@ fn find<'a>(catalog: &'a Arc<Catalog>, session: &Session, call: &Call) -> Result
             let message = format!("`{}` could be several tools: {}", call.tool, candidates.join(", "));
             CommandError::usage("ambiguous-tool", message).hint("use one of these names, or --server NAME")
         }
+        Missed::LeftOut { server, tool } => {
+            let message = format!("the rules for \"{server}\" leave out `{tool}`");
+            CommandError::new(Kind::NotApproved, "denied", message)
+                .server(&server)
+                .hint("change `tools` in its entry: switchboard why shows where it stands")
+        }
         Missed::Unknown { near } => {
             // If its server does not work, that is the reason.
             if let Some(error) = session.errors().first().filter(|_| catalog.tools.is_empty()) {

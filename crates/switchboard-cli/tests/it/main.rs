@@ -12,6 +12,7 @@ mod hostile;
 mod import;
 mod inventory;
 mod list;
+mod online;
 mod reference;
 mod remove;
 mod screen;

@@ -68,6 +68,8 @@ pub struct Catalog {
     pub instructions: Vec<Of<String>>,
     /// What was renamed, left out or repaired.
     pub problems: Vec<Problem>,
+    /// Tools the rules leave out: no model sees them, and whoever names one is told why.
+    pub(super) left_out: Vec<Raw>,
 }
 
 /// Builds the catalog. The order of the parts makes no difference.
@@ -112,6 +114,7 @@ impl Catalog {
         let mut usable = Vec::new();
         for tool in part.offer.tools.iter() {
             if !is_allowed(part.conduct, &tool.name) {
+                self.left_out.push(Raw { server: part.server.to_owned(), tool: tool.name.clone() });
                 continue;
             }
             if !seen.insert(tool.name.clone()) {

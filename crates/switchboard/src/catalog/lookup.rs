@@ -1,7 +1,7 @@
 //! Finds a tool by whatever spelling somebody uses, as long as it can mean only one.
 
 use super::build::{Catalog, Entry};
-use super::naming;
+use super::naming::{self, Raw};
 use crate::config::settings::NameStyle;
 
 /// Why a spelling leads nowhere.
@@ -11,6 +11,13 @@ pub enum Missed {
     Unknown {
         /// Names that are alike.
         near: Vec<String>,
+    },
+    /// The rules of its server leave it out.
+    LeftOut {
+        /// The server.
+        server: String,
+        /// The tool.
+        tool: String,
     },
     /// Several tools could be meant.
     Ambiguous {
@@ -28,10 +35,10 @@ impl Catalog {
         if let Some(entry) = exact {
             return Ok(entry);
         }
-        let readings: [fn(&Entry, &str) -> bool; 3] = [is_spelled, is_styled, is_bare];
+        let readings: [Reading; 3] = [is_spelled, is_styled, is_bare];
         for reading in readings {
-            let found: Vec<&Entry> =
-                self.tools.iter().filter(of_server).filter(|entry| reading(entry, spelling)).collect();
+            let fits = |entry: &&Entry| reading(&entry.server, &entry.tool.name, spelling);
+            let found: Vec<&Entry> = self.tools.iter().filter(of_server).filter(fits).collect();
             match found.as_slice() {
                 [] => {}
                 [only] => return Ok(only),
@@ -41,7 +48,14 @@ impl Catalog {
                 }
             }
         }
-        Err(Missed::Unknown { near: self.near(spelling) })
+        let is_meant = |raw: &&Raw| {
+            server.is_none_or(|server| raw.server == server)
+                && readings.iter().any(|reading| reading(&raw.server, &raw.tool, spelling))
+        };
+        Err(match self.left_out.iter().find(is_meant) {
+            Some(Raw { server, tool }) => Missed::LeftOut { server: server.clone(), tool: tool.clone() },
+            None => Missed::Unknown { near: self.near(spelling) },
+        })
     }
 
     fn near(&self, spelling: &str) -> Vec<String> {
@@ -57,9 +71,11 @@ impl Catalog {
     }
 }
 
+/// Whether a server and a tool can be meant by a spelling.
+type Reading = fn(&str, &str, &str) -> bool;
+
 /// Server and tool in their own words, with a mark between.
-fn is_spelled(entry: &Entry, spelling: &str) -> bool {
-    let (server, tool) = (entry.server.as_str(), entry.tool.name.as_str());
+fn is_spelled(server: &str, tool: &str, spelling: &str) -> bool {
     ["/", "."].iter().any(|mark| {
         spelling
             .strip_prefix(server)
@@ -73,18 +89,15 @@ fn is_spelled(entry: &Entry, spelling: &str) -> bool {
 }
 
 /// The name in another style.
-fn is_styled(entry: &Entry, spelling: &str) -> bool {
+fn is_styled(server: &str, tool: &str, spelling: &str) -> bool {
     let styles = [NameStyle::Standard, NameStyle::Letters, NameStyle::Double];
-    styles.iter().any(|style| naming::name(&entry.server, &entry.tool.name, *style) == spelling)
-        || spelling.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).is_some_and(
-            |(server, tool)| {
-                naming::name(server, tool, NameStyle::Standard)
-                    == naming::name(&entry.server, &entry.tool.name, NameStyle::Standard)
-            },
-        )
+    let standard = || naming::name(server, tool, NameStyle::Standard);
+    let apart = spelling.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    styles.iter().any(|style| naming::name(server, tool, *style) == spelling)
+        || apart.is_some_and(|(server, tool)| naming::name(server, tool, NameStyle::Standard) == standard())
 }
 
 /// The tool's own name alone.
-fn is_bare(entry: &Entry, spelling: &str) -> bool {
-    entry.tool.name == spelling
+fn is_bare(_server: &str, tool: &str, spelling: &str) -> bool {
+    tool == spelling
 }

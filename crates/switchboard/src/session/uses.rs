@@ -25,6 +25,9 @@ impl std::fmt::Display for Found {
             Self::Missed(Missed::Unknown { near }) => {
                 write!(f, "nothing is called so; near are {}", near.join(", "))
             }
+            Self::Missed(Missed::LeftOut { server, tool }) => {
+                write!(f, "the rules for `{server}` leave out `{tool}`")
+            }
             Self::Missed(Missed::Ambiguous { candidates }) => {
                 write!(f, "several could be meant: {}", candidates.join(", "))
             }
