@@ -158,7 +158,11 @@ pub(crate) enum Command {
     /// Copy servers of other tools into your own file, showing the difference first
     Import(Import),
     /// Name what is wrong with the configuration, worst first, and what to do about it
-    Doctor,
+    Doctor {
+        /// Also connect to every approved server
+        #[arg(long)]
+        connect: bool,
+    },
     /// Print the completion script for a shell
     Completions {
         /// The shell

@@ -121,6 +121,8 @@ codes! {
     ClearTextCredential = "clear-text-credential", Warning;
     /// The program of a stdio server is not found.
     CommandNotFound = "command-not-found", Error;
+    /// A server was tried and does not work.
+    ServerFailed = "server-failed", Error;
     /// Two tools would get the same name; each gets a hash at its end.
     NameClash = "name-clash", Warning;
     /// A server lists the same tool twice.

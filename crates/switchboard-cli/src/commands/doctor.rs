@@ -5,14 +5,28 @@ use switchboard::discover::sort;
 use switchboard::resolve::{self, Program, find_program};
 use switchboard::{Code, Discovery, Env, Problem, Provider, Scope, Severity, State, redact};
 
-use super::{Context, Outcome, s};
+use super::{Context, Outcome, online, s};
 use crate::error::CommandError;
 use crate::printer::{GOOD, Volume, problem_lines};
 use crate::report::{Doctor, ProblemRow};
 
-pub(super) fn run(context: &Context) -> Result<Outcome, CommandError> {
+pub(super) fn run(context: &Context, connect: bool) -> Result<Outcome, CommandError> {
     let discovery = context.discover();
-    let problems = examine(&discovery, &context.env);
+    let mut problems = examine(&discovery, &context.env);
+    if connect {
+        problems.extend(tried(context, &discovery)?);
+        sort(&mut problems);
+        // What is known to be missing is one cause, not two.
+        let missing: Vec<_> = problems
+            .iter()
+            .filter(|problem| problem.code == Code::CommandNotFound)
+            .filter_map(|problem| problem.server.clone())
+            .collect();
+        problems.retain(|problem| {
+            problem.code != Code::ServerFailed
+                || problem.server.as_ref().is_none_or(|server| !missing.contains(server))
+        });
+    }
     let broken = problems.iter().any(|problem| problem.severity() == Severity::Error);
     let outcome = if broken { Outcome::Broken } else { Outcome::Done };
     if context.printer.json {
@@ -29,6 +43,9 @@ pub(super) fn run(context: &Context) -> Result<Outcome, CommandError> {
     }
     lines.push(verdict(&discovery, &problems));
     context.printer.data(&lines)?;
+    if !connect && discovery.servers.iter().any(|server| server.state() == State::Enabled) {
+        context.printer.remark("Connections were not tried: switchboard doctor --connect");
+    }
     if !notes.is_empty() {
         let n = notes.len();
         context.printer.remark(&format!(
@@ -38,6 +55,24 @@ pub(super) fn run(context: &Context) -> Result<Outcome, CommandError> {
         ));
     }
     Ok(outcome)
+}
+
+/// What comes out when every approved server is connected to.
+fn tried(context: &Context, discovery: &Discovery) -> Result<Vec<Problem>, CommandError> {
+    online::with_session(context, online::options(context, &[]), async |session| {
+        session.settled(None).await;
+        let faults = session.servers().into_iter().filter_map(|report| {
+            let problem = report.status.fault()?.problem();
+            let origin = discovery.server(&report.name).map(|server| server.origin.clone());
+            Some(match origin {
+                Some(origin) => problem.origin(origin),
+                None => problem,
+            })
+        });
+        let mut problems: Vec<Problem> = faults.collect();
+        problems.extend(session.catalog().problems.iter().cloned());
+        Ok(problems)
+    })
 }
 
 /// Everything that discovery saw, and what a look at programs and values adds.

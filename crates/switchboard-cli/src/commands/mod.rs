@@ -123,7 +123,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError
         Command::Trust(trust) => trust::run(context, &trust),
         Command::Untrust { names, all } => trust::untrust(context, &names, all),
         Command::Import(import) => import::run(context, &import),
-        Command::Doctor => doctor::run(context),
+        Command::Doctor { connect } => doctor::run(context, connect),
         Command::Completions { shell } => completions::run(context, shell),
         Command::Schema { file } => schema::run(context, file),
         Command::Builtin { server: BuiltinArg::Thinking } => builtin::run(),

@@ -7,7 +7,7 @@ use switchboard::connect::Persistence;
 use switchboard::session::{Gate, LoadError, Options, Session};
 use switchboard::{Discovery, Provider, State};
 
-use super::{Context, connection, s, unknown_server};
+use super::{Context, connection, s, trust, unknown_server};
 use crate::error::{CommandError, Kind};
 use crate::printer::Volume;
 use crate::progress::Progress;
@@ -26,8 +26,10 @@ pub(super) fn options(context: &Context, servers: &[String]) -> Options {
     options
 }
 
-/// Refuses names that are nowhere, and servers that may not be connected to.
+/// Asks about new servers where somebody can be asked; then refuses names that are nowhere, and servers that may not be
+/// connected to.
 pub(super) fn check(context: &Context, servers: &[String]) -> Result<(), CommandError> {
+    trust::offer_new(context)?;
     let discovery = context.discover();
     for name in servers {
         discovery.server(name).ok_or_else(|| unknown_server(&discovery, name))?;

@@ -1,11 +1,11 @@
 //! `trust` and `untrust`: consent to definitions as they are now.
 
 use inquire::MultiSelect;
-use switchboard::config::{Approvals, Approved, Transport};
+use switchboard::config::{Approvals, Approved, Asked, Transport};
 use switchboard::declared::{Approval, Auth, InheritEnv};
 use switchboard::env::SWITCHBOARD_TRUST;
 use switchboard::visible::{excerpt, shell_word, visible};
-use switchboard::{Consent, Discovery, Options, Server, State, discover, redact};
+use switchboard::{Consent, Discovery, Options, Provider, Server, State, discover, redact};
 
 use super::{Context, Outcome, s, unknown_server};
 use crate::args::Trust;
@@ -18,6 +18,45 @@ pub(super) fn run(context: &Context, trust: &Trust) -> Result<Outcome, CommandEr
     let waiting: Vec<&Server> =
         discovery.servers.iter().filter(|server| server.state() == State::Untrusted).collect();
     let chosen = choose(context, trust, &discovery, &waiting)?;
+    approve(context, &discovery, &chosen)?;
+    let names: Vec<_> = chosen.iter().map(|server| server.name.as_str()).collect();
+    if context.printer.json {
+        context.printer.json(&serde_json::json!({ "trusted": names }))?;
+    }
+    match names.len() {
+        0 => context.printer.remark("Nothing was approved."),
+        n => context.printer.remark(&visible(&format!("Approved {n} server{}: {}", s(n), names.join(", ")))),
+    }
+    Ok(Outcome::Done)
+}
+
+/// Asks about servers nobody was asked about before, where somebody can be asked.
+pub(super) fn offer_new(context: &Context) -> Result<(), CommandError> {
+    if !terminal::is_interactive() || context.printer.json || context.options.trust_all {
+        return Ok(());
+    }
+    let discovery = stored(context);
+    let mut asked = Asked::load(&context.env);
+    let new: Vec<&Server> = discovery
+        .servers
+        .iter()
+        .filter(|server| server.state() == State::Untrusted && server.origin.provider != Provider::BuiltIn)
+        .filter(|server| {
+            server.definition_hash(&discovery.project).is_some_and(|hash| !asked.contains(&hash))
+        })
+        .collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    context.printer.remark("New servers were found. Nothing of them runs before you approve it.");
+    let chosen = ask(context, &new)?;
+    approve(context, &discovery, &chosen)?;
+    asked.add(new.iter().filter_map(|server| server.definition_hash(&discovery.project)));
+    Ok(())
+}
+
+/// Writes down that these definitions are approved.
+fn approve(context: &Context, discovery: &Discovery, chosen: &[&Server]) -> Result<(), CommandError> {
     let new: Vec<_> = chosen
         .iter()
         .filter_map(|server| {
@@ -33,15 +72,7 @@ pub(super) fn run(context: &Context, trust: &Trust) -> Result<Outcome, CommandEr
     if !new.is_empty() {
         Approvals::add(&context.env, &new)?;
     }
-    let names: Vec<_> = chosen.iter().map(|server| server.name.as_str()).collect();
-    if context.printer.json {
-        context.printer.json(&serde_json::json!({ "trusted": names }))?;
-    }
-    match names.len() {
-        0 => context.printer.remark("Nothing was approved."),
-        n => context.printer.remark(&visible(&format!("Approved {n} server{}: {}", s(n), names.join(", ")))),
-    }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 fn choose<'d>(

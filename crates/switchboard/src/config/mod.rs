@@ -19,4 +19,4 @@ pub(crate) use plan::matches_glob;
 pub use plan::{Because, Options, Plan, Server, SetAside, State};
 pub use settings::Settings;
 pub use spec::{Endpoint, Field, ServerSpec, Stdio, Transport};
-pub use trust::{Approvals, Approved, Consent};
+pub use trust::{Approvals, Approved, Asked, Consent};

@@ -3,7 +3,7 @@
 //! An approval is the hash of a definition, kept in `approvals.json` below our home. If the store cannot be read,
 //! nothing counts as approved and it is never overwritten.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -191,4 +191,33 @@ impl Approvals {
 fn damaged(path: &Path) -> WriteError {
     let what = "it is damaged, or was written by a newer version".to_owned();
     WriteError::Content { path: path.to_owned(), line: None, what }
+}
+
+/// The definitions the user was asked about, so that nobody is asked twice about the same thing.
+#[derive(Debug)]
+pub struct Asked {
+    path: PathBuf,
+    hashes: BTreeSet<String>,
+}
+
+impl Asked {
+    /// What is kept of it. If that cannot be read, the user is asked again.
+    pub fn load(env: &Env) -> Self {
+        let path = env.switchboard_home().join("asked.json");
+        let text = read::text(&path).ok().flatten().unwrap_or_default();
+        let hashes = serde_json::from_str(&text).unwrap_or_default();
+        Self { path, hashes }
+    }
+
+    /// Whether the user was asked about this definition.
+    pub fn contains(&self, hash: &str) -> bool {
+        self.hashes.contains(hash)
+    }
+
+    /// Keeps that the user was asked. If that fails, the user is asked again next time.
+    pub fn add(&mut self, hashes: impl Iterator<Item = String>) {
+        self.hashes.extend(hashes);
+        let text = json!(self.hashes).to_string();
+        let _forgotten = write::update(&self.path, Privacy::Private, |_| Ok::<_, WriteError>(text.clone()));
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::machine::Gravity;
-use crate::problem::{Explain, Problem};
+use crate::problem::{Code, Explain, Problem};
 use crate::{resolve, wire};
 
 /// What is known about a failure of a server.
@@ -29,6 +29,16 @@ pub struct Fault {
 }
 
 impl Fault {
+    /// The same as a problem, for lists of them.
+    pub fn problem(&self) -> Problem {
+        let message = format!("`{}` does not work: {}", self.server, self.message);
+        let problem = Problem::new(Code::ServerFailed, message).server(self.server.clone());
+        match &self.hint {
+            Some(hint) => problem.hint(hint.clone()),
+            None => problem,
+        }
+    }
+
     /// Whether a login would help.
     pub fn needs_login(&self) -> bool {
         self.gravity == Gravity::Login
