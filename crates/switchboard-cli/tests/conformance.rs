@@ -11,7 +11,6 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::Once;
 
 use serde_json::Value;
 
@@ -166,13 +165,7 @@ fn describe(check: &Value) -> String {
 
 /// The suite, installed on first use.
 fn suite() -> Command {
-    static INSTALLED: Once = Once::new();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    INSTALLED.call_once(|| {
-        let status = Command::new(root.join("peers/install")).status().unwrap();
-        assert!(status.success(), "peers/install ended with {status}");
-    });
-    let peers = root.join("target/peers");
+    let peers = testkit::peers();
     let mut command = Command::new(peers.join("node"));
     command.arg(peers.join("node_modules/@modelcontextprotocol/conformance/dist/index.js"));
     command

@@ -27,6 +27,30 @@ pub fn guard() -> PathBuf {
     PATH.get_or_init(|| find("guard", &sources)).clone()
 }
 
+/// The directory with the real servers and the conformance suite, installed on first use by `peers/install`.
+///
+/// `SWITCHBOARD_PEERS` names an installation to use as it is, for a copy of the repository that shares one.
+///
+/// # Panics
+///
+/// When they cannot be installed, in which case the test cannot run.
+#[expect(clippy::disallowed_methods, reason = "which installation to use is a fact of the machine")]
+#[expect(clippy::expect_used, reason = "a test that cannot start its server must stop")]
+pub fn peers() -> PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    // The installer has a lock of its own, for tests in other processes.
+    let install = || {
+        if let Some(path) = std::env::var_os("SWITCHBOARD_PEERS") {
+            return PathBuf::from(path);
+        }
+        let root = crate::workspace();
+        let status = Command::new(root.join("peers/install")).status().expect("peers/install");
+        assert!(status.success(), "peers/install ended with {status}");
+        root.join("target/peers")
+    };
+    PATH.get_or_init(install).clone()
+}
+
 /// Cargo tells the path of a program to the tests of its own crate only. So it is looked for beside the test that
 /// runs, and built when it is missing or older than its source.
 #[expect(clippy::expect_used, reason = "a test that cannot start its server must stop")]

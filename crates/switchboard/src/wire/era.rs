@@ -225,8 +225,61 @@ fn names_modern(data: Option<&Json>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::super::fuzzing;
     use super::super::message::RpcError;
     use super::*;
+
+    /// Words a careless reader might take for a version.
+    fn word() -> impl Strategy<Value = String> {
+        let known = vec!["2026-07-28", "2025-11-25", "2024-11-05", "2026-07-28 ", "DRAFT-2026-07-28", ""];
+        prop_oneof![proptest::sample::select(known).prop_map(str::to_owned), ".{0,12}"]
+    }
+
+    /// Values of any shape, full of such words.
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            word().prop_map(Value::from),
+        ];
+        let key = prop_oneof![
+            Just("supportedVersions".to_owned()),
+            Just("protocolVersion".to_owned()),
+            Just("supported".to_owned()),
+            word(),
+        ];
+        leaf.prop_recursive(3, 24, 6, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                proptest::collection::hash_map(key.clone(), inner, 0..6)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        /// That only a result that names the version is modern is checked inside.
+        #[test]
+        fn no_result_is_modern_by_accident(result in value(), versions in value()) {
+            fuzzing::era(&result.to_string());
+            fuzzing::era(&json!({"supportedVersions": versions, "capabilities": result}).to_string());
+        }
+
+        #[test]
+        fn a_result_that_names_the_version_is_modern(
+            before in proptest::collection::vec(word(), 0..4),
+            after in proptest::collection::vec(word(), 0..4),
+            rest in value(),
+        ) {
+            let versions = [before, vec![MODERN.to_owned()], after].concat();
+            let result = json!({"supportedVersions": versions, "capabilities": rest, "instructions": rest});
+            prop_assert!(fuzzing::era(&result.to_string()));
+        }
+    }
 
     #[expect(clippy::unnecessary_wraps, reason = "answers are results")]
     fn result(text: &str) -> Result<Json, Error> {

@@ -1,8 +1,13 @@
 //! What the fuzzers drive: the pure parts of this room, each with what must hold for any input.
 
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
 use crate::json::Json;
+use crate::wire::era::{Era, MODERN, Verdict, judge};
 use crate::wire::frame::{Frame, Lines};
 use crate::wire::headers::{decode, encode, mirrors_in, param_headers};
+use crate::wire::message::{AnswerId, Fault, Incoming, RpcError, decode as decode_messages};
 use crate::wire::sse::{Event, Parser};
 
 /// Bytes cut into lines: the pieces they come in make no difference, and memory is bounded.
@@ -48,4 +53,72 @@ pub fn headers(text: &str) {
     let Ok(mirrors) = mirrors_in(&schema) else { return };
     assert!(mirrors.iter().all(|mirror| !mirror.name.is_empty() && mirror.name.is_ascii()));
     assert!(param_headers(&mirrors, &schema.value()).len() <= mirrors.len());
+}
+
+/// A text as messages: each is taken apart and written again as it is understood, or told as no message.
+pub fn message(text: &str) -> Vec<Result<Json, String>> {
+    let bytes = Bytes::copy_from_slice(text.as_bytes());
+    decode_messages(&bytes).into_iter().map(|message| message.map(again)).collect()
+}
+
+/// The message as it was understood. An id we never sent is not kept, and neither is an answer against the rules.
+fn again(message: Incoming) -> Json {
+    let mut fields = Map::new();
+    let mut set = |name: &str, value: Option<Json>| {
+        if let Some(value) = value {
+            fields.insert(name.to_owned(), value.value());
+        }
+    };
+    match message {
+        Incoming::Request { id, method, params } => {
+            set("id", Some(id));
+            set("method", Some(json!(method).into()));
+            set("params", params);
+        }
+        Incoming::Notification { method, params } => {
+            set("method", Some(json!(method).into()));
+            set("params", params);
+        }
+        Incoming::Response { id, outcome } => {
+            set("id", answer_id(id));
+            match outcome {
+                Ok(result) => set("result", Some(result)),
+                Err(Fault::Malformed(why)) => set("malformed", Some(json!(why).into())),
+                Err(Fault::Rpc(RpcError { code, message, data })) => {
+                    let mut error = json!({"code": code, "message": message});
+                    if let Some(data) = data {
+                        error["data"] = data.value();
+                    }
+                    set("error", Some(error.into()));
+                }
+            }
+        }
+    }
+    Value::Object(fields).into()
+}
+
+fn answer_id(id: AnswerId) -> Option<Json> {
+    match id {
+        AnswerId::Number(number) => Some(json!(number).into()),
+        AnswerId::Missing => None,
+        AnswerId::Foreign => Some(json!("foreign").into()),
+    }
+}
+
+/// Whether a server with this answer to the first question is taken for modern. Only one that names the version is.
+pub fn era(result: &str) -> bool {
+    let Ok(result) = Json::from_text(result) else { return false };
+    let value = result.value();
+    let versions = value.get("supportedVersions").and_then(Value::as_array);
+    let names_ours = versions.is_some_and(|versions| versions.iter().any(|version| version == MODERN));
+    let is_modern = match judge(&Ok(result)) {
+        Verdict::Modern(facts) => {
+            assert_eq!((facts.era, facts.version.as_str()), (Era::Modern, MODERN));
+            true
+        }
+        Verdict::Handshake => false,
+        Verdict::Again | Verdict::Unclear => panic!("an answer is clear"),
+    };
+    assert!(names_ours || !is_modern, "{value}");
+    is_modern
 }

@@ -32,8 +32,11 @@ struct State<'a> {
     task_id: Option<String>,
     #[serde(default)]
     status: Option<String>,
-    #[serde(default, alias = "pollIntervalMs")]
+    // The name in either protocol; who serves both may send both.
+    #[serde(default)]
     poll_interval: Option<f64>,
+    #[serde(default)]
+    poll_interval_ms: Option<f64>,
     #[serde(borrow, default)]
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -59,7 +62,8 @@ fn look(raw: &Json) -> Result<Look, Error> {
     let inner = message::fields(raw).into_iter().find(|(name, _)| name == "task").map(|(_, task)| task);
     let raw = inner.as_ref().unwrap_or(raw);
     let state: State<'_> = raw.read().map_err(|_| malformed())?;
-    let poll = state.poll_interval.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
+    let poll = state.poll_interval_ms.or(state.poll_interval);
+    let poll = poll.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
     let keep = |part: &RawValue| raw.part(part);
     Ok(Look {
         id: state.task_id,
@@ -171,6 +175,26 @@ impl Drop for Leash<'_> {
         if self.is_open {
             let params = Params::new().with("taskId", json!(self.id));
             self.shared.ask_and_forget("tasks/cancel", params, self.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_between_two_looks_is_read_in_either_spelling_and_in_both() {
+        for (text, expected) in [
+            (r#"{"status":"working","pollInterval":50}"#, Duration::from_millis(50)),
+            (r#"{"status":"working","pollIntervalMs":60}"#, Duration::from_millis(60)),
+            (r#"{"status":"working","pollInterval":50,"pollIntervalMs":60}"#, Duration::from_millis(60)),
+            (r#"{"status":"working"}"#, USUAL_POLL),
+            (r#"{"status":"working","pollInterval":0}"#, SHORTEST_POLL),
+            (r#"{"status":"working","pollInterval":-1}"#, USUAL_POLL),
+        ] {
+            let look = look(&Json::from_text(text).unwrap()).unwrap();
+            assert_eq!(look.poll, expected, "{text}");
         }
     }
 }
