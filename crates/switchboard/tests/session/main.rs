@@ -4,5 +4,6 @@
 
 mod calls;
 mod life;
+mod once;
 mod start;
 mod world;
