@@ -12,6 +12,7 @@ mod flood;
 mod hang;
 mod ids;
 mod kit;
+mod lists;
 mod odd;
 mod patience;
 mod rounds;
