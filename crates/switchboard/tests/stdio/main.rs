@@ -17,5 +17,6 @@ mod odd;
 mod patience;
 mod rounds;
 mod split;
+mod stop;
 mod subscriptions;
 mod tasks;
