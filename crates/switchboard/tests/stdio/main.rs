@@ -7,6 +7,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "scripts are written where they are played")]
 
 mod asked;
+mod crash;
 mod era;
 mod flood;
 mod hang;
