@@ -14,6 +14,7 @@ mod hang;
 mod ids;
 mod kit;
 mod lists;
+mod memory;
 mod odd;
 mod patience;
 mod rounds;
