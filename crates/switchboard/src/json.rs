@@ -72,6 +72,12 @@ impl Json {
         self.parse().unwrap_or(Value::Null)
     }
 
+    /// The same text in memory of its own: a small part of a large message does not keep all of it.
+    #[must_use]
+    pub(crate) fn apart(&self) -> Self {
+        Self(Bytes::copy_from_slice(&self.0))
+    }
+
     /// A part of it, sharing the bytes.
     #[must_use]
     pub fn part(&self, part: &RawValue) -> Self {

@@ -3,6 +3,7 @@
 
 pub mod connect;
 mod fake;
+mod mark;
 mod programs;
 
 use std::fs;
@@ -14,7 +15,8 @@ use switchboard::env::Os;
 use tempfile::TempDir;
 
 pub use fake::{Fake, FakeScript};
-pub use programs::{fake_server, guard, peers};
+pub use mark::Mark;
+pub use programs::{attack, fake_server, guard, host, peers};
 
 /// Compares a generated text with the file that carries it. With `UPDATE_GOLDEN=1` the file is written instead.
 ///

@@ -51,12 +51,46 @@ pub fn peers() -> PathBuf {
     PATH.get_or_init(install).clone()
 }
 
+/// What programs that open servers themselves are made of.
+const OWN: [&str; 5] = [
+    "crates/switchboard/src",
+    "crates/testkit/src/connect.rs",
+    "crates/testkit/src/fake.rs",
+    "crates/testkit/src/mark.rs",
+    "crates/testkit/src/programs.rs",
+];
+
+/// The path of the program `attack`: opens a server and tells how much memory that took.
+///
+/// # Panics
+///
+/// When it cannot be built, in which case the test cannot run.
+pub fn attack() -> PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    let sources = [&OWN[..], &["crates/testkit/src/bin/attack.rs"]].concat();
+    PATH.get_or_init(|| find("attack", &sources)).clone()
+}
+
+/// The path of the program `host`: opens many servers and waits to be killed.
+///
+/// # Panics
+///
+/// When it cannot be built, in which case the test cannot run.
+pub fn host() -> PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    let sources = [&OWN[..], &["crates/testkit/src/bin/host.rs"]].concat();
+    PATH.get_or_init(|| find("host", &sources)).clone()
+}
+
 /// Cargo tells the path of a program to the tests of its own crate only. So it is looked for beside the test that
 /// runs, and built when it is missing or older than its source.
 #[expect(clippy::expect_used, reason = "a test that cannot start its server must stop")]
 fn find(name: &str, sources: &[&str]) -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
-    let profile = test.ancestors().nth(2).expect("the directory of the build");
+    // Tests are one directory deeper than programs.
+    let directory = test.parent().filter(|directory| !directory.ends_with("deps"));
+    let directory = directory.or_else(|| test.ancestors().nth(2));
+    let profile = directory.expect("the directory of the build");
     let program = profile.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     let built = fs::metadata(&program).and_then(|data| data.modified()).ok();
     let changed = sources.iter().map(|source| newest(&crate::workspace().join(source))).max();

@@ -189,10 +189,12 @@ impl Shared {
             listing.items.extend(items.into_iter().take(room));
             listing.odd.extend(odd);
             listing.notes.extend(notes);
+            if n_items > room {
+                listing.cut = Some(format!("more than {} items", self.limits.items));
+                break;
+            }
             let Some(next) = next else { break };
-            listing.cut = if n_items > room {
-                Some(format!("more than {} items", self.limits.items))
-            } else if n_pages >= self.limits.pages {
+            listing.cut = if n_pages >= self.limits.pages {
                 Some(format!("more than {} pages", self.limits.pages))
             } else if !seen.insert(next.clone()) {
                 Some("the server gives the same cursor again".to_owned())

@@ -202,7 +202,9 @@ mod unix {
                 signal_all(server, status.is_none(), signal);
             }
             reap(server, status);
-            if descendants().is_empty() || Instant::now() >= deadline {
+            // A process whose threads are still ending looks dead before it can be buried, and how it ended is not known.
+            let is_over = status.is_some() && descendants().is_empty();
+            if is_over || Instant::now() >= deadline {
                 return;
             }
             let _interrupted = poll(&mut [], Some(&timespec(pause)));

@@ -1,17 +1,20 @@
 //! The queue of what a server says unasked: in order, bounded, and never without the last change.
 //!
 //! A change that is already waiting to be seen is not queued again, so a storm of them costs one place. Log lines
-//! beyond the bound are dropped and counted.
+//! beyond the bounds, in number or in bytes, are dropped and counted.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
+use crate::json::Json;
 use crate::notice::Notice;
 
 /// So many wait at most.
 const MOST: usize = 1024;
+/// So many bytes of them at most.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
@@ -23,7 +26,20 @@ pub(crate) struct Notices {
 #[derive(Debug, Default)]
 struct State {
     waiting: VecDeque<Notice>,
+    bytes: usize,
     dropped: u64,
+}
+
+impl State {
+    fn has_room_for(&self, bytes: usize) -> bool {
+        self.waiting.len() < MOST && self.bytes + bytes <= MOST_BYTES
+    }
+
+    fn remove(&mut self, at: usize) -> Option<Notice> {
+        let notice = self.waiting.remove(at)?;
+        self.bytes -= weight(&notice);
+        Some(notice)
+    }
 }
 
 impl Notices {
@@ -33,16 +49,18 @@ impl Notices {
             if is_change(&notice) && state.waiting.contains(&notice) {
                 return;
             }
-            if state.waiting.len() >= MOST {
+            let bytes = weight(&notice);
+            while !state.has_room_for(bytes) {
                 state.dropped += 1;
                 // A change must not be lost; the oldest line that is none makes room for it.
                 let victim = state.waiting.iter().position(|waiting| !is_change(waiting)).unwrap_or(0);
-                if !is_change(&notice) {
+                if !is_change(&notice) || bytes > MOST_BYTES {
                     return;
                 }
-                state.waiting.remove(victim);
+                state.remove(victim);
             }
-            state.waiting.push_back(notice);
+            state.bytes += bytes;
+            state.waiting.push_back(apart(notice));
         }
         self.arrived.notify_one();
     }
@@ -59,12 +77,43 @@ impl Notices {
 
     /// The next one, if it is there already.
     pub(crate) fn take(&self) -> Option<Notice> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).waiting.pop_front()
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).remove(0)
     }
 
     /// How many were dropped for want of room.
     pub(crate) fn dropped(&self) -> u64 {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).dropped
+    }
+}
+
+/// What it carries, in bytes.
+fn weight(notice: &Notice) -> usize {
+    match notice {
+        Notice::ToolsChanged | Notice::PromptsChanged | Notice::ResourcesChanged | Notice::SessionRenewed => {
+            0
+        }
+        Notice::ResourceUpdated { uri } => uri.len(),
+        Notice::Log { level, logger, data } => {
+            level.len() + logger.as_ref().map_or(0, String::len) + data.len()
+        }
+        Notice::Task { params } => params.len(),
+        Notice::Other { method, params } => method.len() + params.as_ref().map_or(0, Json::len),
+    }
+}
+
+/// The same, without holding the memory it was read into.
+fn apart(notice: Notice) -> Notice {
+    match notice {
+        Notice::Log { level, logger, data } => Notice::Log { level, logger, data: data.apart() },
+        Notice::Task { params } => Notice::Task { params: params.apart() },
+        Notice::Other { method, params } => {
+            Notice::Other { method, params: params.map(|params| params.apart()) }
+        }
+        light @ (Notice::ToolsChanged
+        | Notice::PromptsChanged
+        | Notice::ResourcesChanged
+        | Notice::ResourceUpdated { .. }
+        | Notice::SessionRenewed) => light,
     }
 }
 
@@ -82,7 +131,6 @@ const fn is_change(notice: &Notice) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Json;
 
     #[test]
     fn a_storm_of_changes_is_one_change_and_logs_never_push_it_out() {
@@ -105,5 +153,30 @@ mod tests {
         assert_eq!(last, Some(Notice::PromptsChanged));
         assert!(count < MOST);
         assert!(notices.dropped() >= 10_000 - MOST as u64);
+    }
+
+    #[test]
+    fn large_lines_are_bounded_by_their_bytes_and_changes_push_them_out() {
+        let notices = Notices::default();
+        let large = |letter: &str| Notice::Log {
+            level: "info".into(),
+            logger: None,
+            data: Json::of(&letter.repeat(MOST_BYTES / 4)).unwrap(),
+        };
+        for _ in 0..10 {
+            notices.push(large("x"));
+        }
+        assert_eq!(notices.dropped(), 7);
+        let uri = "u".repeat(MOST_BYTES / 2 - 100);
+        notices.push(Notice::ResourceUpdated { uri: uri.clone() });
+        assert_eq!(notices.dropped(), 8);
+        assert!(matches!(notices.take(), Some(Notice::Log { .. })));
+        assert!(matches!(notices.take(), Some(Notice::Log { .. })));
+        assert_eq!(notices.take(), Some(Notice::ResourceUpdated { uri }));
+        assert_eq!(notices.take(), None);
+        notices.push(Notice::ResourceUpdated { uri: "u".repeat(MOST_BYTES + 1) });
+        assert_eq!((notices.take(), notices.dropped()), (None, 9));
+        notices.push(large("y"));
+        assert!(notices.take().is_some());
     }
 }

@@ -168,7 +168,7 @@ pub(crate) async fn serve(desk: Desk, peer: Peer, mut questions: mpsc::Receiver<
     while let Some(question) = questions.recv().await {
         while running.try_join_next().is_some() {}
         match question {
-            Question::Ask { id, method, params } => {
+            Question::Ask { id, method, params, room } => {
                 if running.len() >= AT_ONCE {
                     let busy = message::error(&id, -32000, "too many questions at once");
                     let _lost = peer.say(busy, Rules::Handshake).await;
@@ -176,7 +176,11 @@ pub(crate) async fn serve(desk: Desk, peer: Peer, mut questions: mpsc::Receiver<
                 }
                 open.retain(|_, handle| !handle.is_finished());
                 let key = id.as_str().to_owned();
-                let handle = running.spawn(respond(desk.clone(), peer.clone(), id, (method, params)));
+                let answer = respond(desk.clone(), peer.clone(), id, (method, params));
+                let handle = running.spawn(async move {
+                    answer.await;
+                    drop(room);
+                });
                 open.insert(key, handle);
             }
             Question::Withdrawn { id } => {

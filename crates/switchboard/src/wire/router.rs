@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
 use super::error::Cause;
 use super::message::{self, AnswerId, Fault, Incoming};
@@ -25,8 +25,12 @@ use crate::visible::excerpt;
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// Beats of one request that wait to be seen.
 const BEATS: usize = 64;
+/// Most characters of what progress says in words.
+const BEAT_TEXT: usize = 4000;
 /// Questions of the server that wait to be looked at.
 const QUESTIONS: usize = 64;
+/// KiB of questions that wait or are thought about. One that is larger needs all of it.
+const QUESTION_ROOM: u32 = 4 * 1024;
 
 /// How far a request has got on its way out. Whoever moves it on decides: a request that its caller took back while
 /// it was queued is never written, and one that is being written can no longer be called unsent.
@@ -86,11 +90,11 @@ pub(crate) enum Question {
         id: Json,
         method: String,
         params: Option<Json>,
+        /// Held until it is answered.
+        room: OwnedSemaphorePermit,
     },
     /// It does not want to know any more.
-    Withdrawn {
-        id: Json,
-    },
+    Withdrawn { id: Json },
 }
 
 /// The answer to a POST comes back on it; a message on a common stream could be anybody's.
@@ -109,6 +113,7 @@ pub(crate) struct Router {
     // Held for a few instructions, never across a wait.
     state: Mutex<State>,
     questions: mpsc::Sender<Question>,
+    question_room: Arc<Semaphore>,
     lost: watch::Sender<Option<Cause>>,
     pub(crate) notices: Notices,
     pub(crate) trace: Option<Arc<Trace>>,
@@ -154,6 +159,7 @@ impl Router {
         let router = Self {
             state: Mutex::default(),
             questions,
+            question_room: Arc::new(Semaphore::new(QUESTION_ROOM as usize)),
             lost: watch::Sender::new(None),
             notices: Notices::default(),
             trace,
@@ -247,7 +253,7 @@ impl Router {
                 }
                 Ok(Incoming::Request { id, method, params }) => {
                     understood = true;
-                    self.ask(Question::Ask { id, method, params });
+                    self.ask(id, method, params);
                 }
                 Ok(Incoming::Notification { method, params }) => {
                     understood = true;
@@ -301,8 +307,17 @@ impl Router {
         }
     }
 
-    fn ask(&self, question: Question) {
-        // A server that asks faster than anybody can answer loses its questions, not our memory.
+    /// A server that asks faster than anybody can answer loses its questions, not our memory.
+    fn ask(&self, id: Json, method: String, params: Option<Json>) {
+        let kib = params.as_ref().map_or(0, Json::len) / 1024 + 1;
+        let kib = u32::try_from(kib).unwrap_or(QUESTION_ROOM).min(QUESTION_ROOM);
+        match Arc::clone(&self.question_room).try_acquire_many_owned(kib) {
+            Ok(room) => self.pass_on(Question::Ask { id, method, params, room }),
+            Err(_) => drop(self.stray.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+
+    fn pass_on(&self, question: Question) {
         if self.questions.try_send(question).is_err() {
             self.stray.fetch_add(1, Ordering::Relaxed);
         }
@@ -345,8 +360,9 @@ impl Router {
         }
         let Some(params) = params else { return };
         let Ok(loose) = params.read::<Loose<'_>>() else { return };
-        let progress =
-            Progress { progress: loose.progress.unwrap_or(0.0), total: loose.total, message: loose.message };
+        // It is for showing, and several wait to be seen.
+        let message = loose.message.map(|text| text.chars().take(BEAT_TEXT).collect());
+        let progress = Progress { progress: loose.progress.unwrap_or(0.0), total: loose.total, message };
         if let Some(id) = number(loose.progress_token.get()) {
             self.beat(id, Beat::Progress(progress));
         }
@@ -386,7 +402,7 @@ impl Router {
         });
         match entry {
             Some(entry) => entry.answer(Err(Cause::Closed)),
-            None => self.ask(Question::Withdrawn { id: params.part(loose.request_id) }),
+            None => self.pass_on(Question::Withdrawn { id: params.part(loose.request_id).apart() }),
         }
     }
 

@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::child::Process;
 use super::error::{Cause, Exit};
@@ -52,7 +53,10 @@ async fn write(mut input: ChildStdin, mut frames: mpsc::Receiver<Frame>, router:
             append(&mut bundle, &frame, &router);
         }
         if input.write_all(&bundle).await.is_err() || input.flush().await.is_err() {
-            // Why the server stopped listening is for the reader to find out.
+            // Why the server stopped listening is for the reader to find out; but one that only closed its input is
+            // of no use either.
+            let _still_there = timeout(2 * EXIT_GRACE, router.lost()).await;
+            router.lose(&Cause::Closed);
             return;
         }
         bundle.clear();
