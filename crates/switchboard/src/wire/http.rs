@@ -7,9 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{
-    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
-};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Response};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -331,8 +329,7 @@ impl Http {
     /// An answer with a status that says no. What it says in the protocol counts more than the number.
     async fn refused(&self, mut response: Response, frame: &Frame, had_session: bool) -> Result<(), Error> {
         let status = response.status().as_u16();
-        let challenge = response.headers().get(WWW_AUTHENTICATE);
-        let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let challenge = web::challenge(&response);
         let retry_after = response.headers().get(RETRY_AFTER).and_then(seconds);
         let body = web::error_body(&mut response).await;
         if matches!(status, 401 | 403) {

@@ -45,9 +45,7 @@ impl LegacySse {
         let mut stream = site.web.send(&ask).await.map_err(|(cause, _)| Error::never(cause))?;
         let status = stream.status().as_u16();
         if matches!(status, 401 | 403) {
-            let challenge = stream.headers().get(reqwest::header::WWW_AUTHENTICATE);
-            let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
-            return Err(Error::never(Cause::Unauthorized { status, challenge }));
+            return Err(Error::never(Cause::Unauthorized { status, challenge: web::challenge(&stream) }));
         }
         if !stream.status().is_success() {
             let body = web::error_body(&mut stream).await;
@@ -106,7 +104,7 @@ impl LegacySse {
             return Ok(());
         }
         if matches!(status, 401 | 403) {
-            return Err(Error::never(Cause::Unauthorized { status, challenge: None }));
+            return Err(Error::never(Cause::Unauthorized { status, challenge: web::challenge(&response) }));
         }
         let body = web::error_body(&mut response).await;
         let body = excerpt(String::from_utf8_lossy(&body).trim(), 300);

@@ -297,7 +297,8 @@ impl Attempt<'_> {
     /// The end of the handshake.
     async fn finish(&self, line: &Line, facts: Facts) -> Result<Facts, Error> {
         if facts.era == Era::Handshake {
-            conclude(&line.peer, &facts.version).await?;
+            // A server that does not take it has not finished the handshake.
+            self.within("notifications/initialized", conclude(&line.peer, &facts.version)).await??;
         }
         Ok(facts)
     }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::{HeaderMap, LOCATION};
+use reqwest::header::{HeaderMap, LOCATION, WWW_AUTHENTICATE};
 use reqwest::{Client, Method, Response};
 use url::Url;
 
@@ -116,6 +116,13 @@ fn chain(error: &reqwest::Error) -> String {
     } else {
         words.join(": ")
     }
+}
+
+/// What the server says about the login it wants: all it says, in one list as the header allows.
+pub(crate) fn challenge(response: &Response) -> Option<String> {
+    let all = response.headers().get_all(WWW_AUTHENTICATE);
+    let all: Vec<_> = all.iter().filter_map(|value| value.to_str().ok()).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 /// Why a body could not be read.
