@@ -241,7 +241,8 @@ impl Http {
             let pause = events.retry().unwrap_or(RESUME_AFTER).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
             sleep(pause).await;
             events.restart();
-            response = self.get(Some(last)).await.map_err(Error::maybe)?;
+            // Why it cannot be resumed matters less than that the call was taken and its outcome is not known.
+            response = self.get(Some(last)).await.map_err(|_| Error::maybe(Cause::CutOff))?;
         }
     }
 
