@@ -298,6 +298,7 @@ impl Shared {
         };
         let text = message::request(self.peer.router.fresh_id(), method, &params);
         let stage: Arc<Stage> = Arc::default();
-        self.peer.send_later(Frame { id: None, text, stage, headers, rules, may_repeat: true });
+        let (may_repeat, starts_session) = (true, false);
+        self.peer.send_later(Frame { id: None, text, stage, headers, rules, may_repeat, starts_session });
     }
 }

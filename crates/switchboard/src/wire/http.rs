@@ -103,10 +103,6 @@ impl Http {
         }
     }
 
-    pub(crate) fn forget_session(&self) {
-        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
     fn session(&self) -> Option<HeaderValue> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -134,7 +130,8 @@ impl Http {
         if let Some(trace) = &self.router.trace {
             trace.sent(&frame.text);
         }
-        let session = self.session();
+        // The old session stays until there is a new one: whoever still names it hears that it is lost, and waits.
+        let session = self.session().filter(|_| !frame.starts_session);
         let ask = Ask {
             method: Method::POST,
             url: self.url.clone(),
@@ -150,7 +147,7 @@ impl Http {
         })?;
         self.step(&response);
         if response.status().is_success() {
-            self.remember_session(&response, frame.rules);
+            self.remember_session(&response, frame);
             self.take(response, frame).await
         } else {
             self.refused(response, frame, session.is_some()).await
@@ -185,11 +182,10 @@ impl Http {
         headers
     }
 
-    fn remember_session(&self, response: &Response, rules: Rules) {
-        if rules == Rules::Handshake
-            && let Some(id) = response.headers().get(SESSION)
-        {
-            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(id.clone());
+    fn remember_session(&self, response: &Response, frame: &Frame) {
+        let id = response.headers().get(SESSION).cloned();
+        if frame.starts_session || (frame.rules == Rules::Handshake && id.is_some()) {
+            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = id;
         }
     }
 
