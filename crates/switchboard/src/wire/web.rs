@@ -91,7 +91,7 @@ pub(crate) fn failure(error: &reqwest::Error, url: &Url) -> (Cause, bool) {
     let lower = why.to_lowercase();
     let step = if lower.contains("dns error") {
         Step::Dns
-    } else if ["certificate", "tls", "handshake"].iter().any(|word| lower.contains(word)) {
+    } else if is_encryption(error, &lower, url) {
         Step::Tls
     } else if error.is_connect() {
         Step::Connect
@@ -100,6 +100,14 @@ pub(crate) fn failure(error: &reqwest::Error, url: &Url) -> (Cause, bool) {
     };
     let may_have_left = !error.is_connect() && !error.is_builder();
     (Cause::Unreachable { url: redact::url(url.as_str()), step, why: excerpt(&why, 300) }, may_have_left)
+}
+
+/// Once the connection stands, only the encryption can still be in the way of it, in whatever words it says so.
+fn is_encryption(error: &reqwest::Error, words: &str, url: &Url) -> bool {
+    let stands =
+        || !error.is_timeout() && !["tcp connect", "tunnel", "proxy"].iter().any(|word| words.contains(word));
+    ["certificate", "tls", "handshake"].iter().any(|word| words.contains(word))
+        || (error.is_connect() && url.scheme() == "https" && stands())
 }
 
 /// The innermost words of an error say most; the address is said elsewhere.
