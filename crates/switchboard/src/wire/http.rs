@@ -169,8 +169,6 @@ impl Http {
     /// The configured headers, below those the protocol owns.
     fn common_headers(&self, rules: Rules, session: Option<&HeaderValue>) -> HeaderMap {
         let mut headers = self.headers.clone();
-        headers.remove(VERSION);
-        headers.remove(SESSION);
         if rules == Rules::Handshake {
             if let Some(version) = self.version.get() {
                 headers.insert(VERSION, version.clone());

@@ -90,9 +90,16 @@ fn site(address: &Address, terms: &Terms) -> Site {
             value.set_sensitive(true);
             value
         });
-        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), value) {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), value)
+            && !is_ours(&name)
+        {
             headers.insert(name, value);
         }
     }
     Site { web: Arc::clone(&terms.web), url: address.url.clone(), headers, limit: terms.limits.message }
+}
+
+/// Headers that say something of a message, which nobody but us knows.
+fn is_ours(name: &HeaderName) -> bool {
+    name.as_str().starts_with("mcp-") || name == "last-event-id"
 }
