@@ -109,7 +109,8 @@ impl Link {
         let called = timeout(longest, self.shared.call(tool, arguments, options)).await;
         let result = called.unwrap_or_else(|_| {
             Err(Error::maybe(Cause::Timeout { waiting_for: "tools/call".to_owned(), after: longest }))
-        })?;
+        });
+        let result = result.map_err(|error| error.scrubbed(&self.shared.secrets))?;
         Ok(CallResult::read(&result))
     }
 

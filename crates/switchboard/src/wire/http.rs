@@ -20,6 +20,7 @@ use super::peer::{Frame, Rules};
 use super::router::{Router, Via};
 use super::sse;
 use super::web::{self, Ask, BodyError, Web};
+use crate::secret::Secrets;
 use crate::visible::excerpt;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -50,6 +51,8 @@ pub(crate) struct Http {
     pub(crate) headers: HeaderMap,
     pub(crate) router: Arc<Router>,
     pub(crate) limit: usize,
+    /// What no error may repeat.
+    secrets: Secrets,
     /// Written by answers, read by requests; never held across a wait.
     session: Mutex<Option<HeaderValue>>,
     /// The negotiated version of the handshake.
@@ -73,12 +76,13 @@ pub(crate) struct Site {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) limit: usize,
+    pub(crate) secrets: Secrets,
 }
 
 impl Http {
     pub(crate) fn new(site: Site, router: &Arc<Router>, tasks: &mut JoinSet<()>) -> Arc<Self> {
         let (errands, work) = mpsc::channel(64);
-        let Site { web, url, headers, limit } = site;
+        let Site { web, url, headers, limit, secrets } = site;
         let router = Arc::clone(router);
         let http = Arc::new(Self {
             web,
@@ -86,6 +90,7 @@ impl Http {
             headers,
             router,
             limit,
+            secrets,
             session: Mutex::default(),
             version: OnceLock::new(),
             errands,
@@ -208,7 +213,9 @@ impl Http {
                 Ok(())
             }
             "" => Err(Error::maybe(Cause::CutOff)),
-            other => Err(Error::maybe(Cause::NotMcp { content_type: excerpt(other, 80) })),
+            other => {
+                Err(Error::maybe(Cause::NotMcp { content_type: excerpt(&self.secrets.scrub(other), 80) }))
+            }
         }
     }
 
@@ -281,7 +288,11 @@ impl Http {
             return Ok(None);
         }
         let body = web::error_body(&mut response).await;
-        Err(Cause::Http { status: status.as_u16(), body: shown(&body), retry_after: None })
+        Err(Cause::Http {
+            status: status.as_u16(),
+            body: web::shown(&body, &self.secrets),
+            retry_after: None,
+        })
     }
 
     /// Listens to what the server says unasked, until it says that it has no such stream.
@@ -341,7 +352,7 @@ impl Http {
             return Ok(());
         }
         // A refusal below 500 means that the server did not act.
-        let cause = Cause::Http { status, body: shown(&body), retry_after };
+        let cause = Cause::Http { status, body: web::shown(&body, &self.secrets), retry_after };
         Err(if status < 500 { Error::never(cause) } else { Error::maybe(cause) })
     }
 
@@ -428,8 +439,4 @@ fn is_session_loss(status: u16, body: &Bytes) -> bool {
         400 => speaks_of_session(),
         _ => false,
     }
-}
-
-fn shown(body: &Bytes) -> String {
-    excerpt(String::from_utf8_lossy(body).trim(), 300)
 }

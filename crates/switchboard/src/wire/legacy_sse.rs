@@ -18,6 +18,7 @@ use super::router::{Router, Via};
 use super::sse;
 use super::web::{self, Ask, Web};
 use crate::redact;
+use crate::secret::Secrets;
 use crate::visible::excerpt;
 
 const ERRAND: Duration = Duration::from_secs(2);
@@ -29,6 +30,8 @@ pub(crate) struct LegacySse {
     headers: HeaderMap,
     router: Arc<Router>,
     limit: usize,
+    /// What no error may repeat.
+    secrets: Secrets,
     errands: mpsc::Sender<Frame>,
 }
 
@@ -49,11 +52,11 @@ impl LegacySse {
         }
         if !stream.status().is_success() {
             let body = web::error_body(&mut stream).await;
-            let body = excerpt(String::from_utf8_lossy(&body).trim(), 300);
+            let body = web::shown(&body, &site.secrets);
             return Err(Error::never(Cause::Http { status, body, retry_after: None }));
         }
         if content_type(&stream) != "text/event-stream" {
-            let content_type = excerpt(&content_type(&stream), 80);
+            let content_type = excerpt(&site.secrets.scrub(&content_type(&stream)), 80);
             return Err(Error::never(Cause::NotMcp { content_type }));
         }
         let mut events = sse::Parser::new(site.limit);
@@ -68,6 +71,7 @@ impl LegacySse {
             headers: site.headers,
             router: Arc::clone(router),
             limit: site.limit,
+            secrets: site.secrets,
             errands,
         });
         tasks.spawn(read(stream, events, Arc::clone(router)));
@@ -107,7 +111,7 @@ impl LegacySse {
             return Err(Error::never(Cause::Unauthorized { status, challenge: web::challenge(&response) }));
         }
         let body = web::error_body(&mut response).await;
-        let body = excerpt(String::from_utf8_lossy(&body).trim(), 300);
+        let body = web::shown(&body, &self.secrets);
         let cause = Cause::Http { status, body, retry_after: None };
         Err(if status < 500 { Error::never(cause) } else { Error::maybe(cause) })
     }

@@ -25,9 +25,18 @@ use crate::secret::Secrets;
 
 /// An open connection. Clones share it; the last one to go ends it, by force if need be. Use [`Link::stop`] to end it
 /// in order.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Link {
     pub(super) shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for Link {
+    /// Not the address, nor anything else that may hold a secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Link");
+        shown.field("server", &self.shared.desk.server).field("transport", &self.transport());
+        shown.field("version", &self.facts().version).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -38,7 +47,7 @@ pub(super) struct Shared {
     pub(super) limits: Limits,
     pub(super) timeout: Option<Duration>,
     process: Option<Arc<Process>>,
-    secrets: Secrets,
+    pub(super) secrets: Secrets,
     /// What calling a tool needs to know of it; filled by listing.
     // Written by lists, read by calls, never held across a wait.
     pub(super) traits: Mutex<HashMap<String, Traits>>,
@@ -243,7 +252,9 @@ impl Shared {
             headers.extend(open::standard_headers(asking.method, asking.name));
         }
         let (method, wants, patience) = (asking.method, asking.wants, asking.patience);
-        self.peer.request(Request { method, params, headers, rules, wants, patience }, listener).await
+        let request = Request { method, params, headers, rules, wants, patience };
+        let answer = self.peer.request(request, listener).await;
+        answer.map_err(|error| error.scrubbed(&self.secrets))
     }
 
     /// Makes a new session in place of the one the server forgot; once for all who noticed.

@@ -190,7 +190,7 @@ impl Attempt<'_> {
     }
 
     async fn streamable(&mut self, address: &Address) -> Opened {
-        let line = Line::http(address, self.terms);
+        let line = Line::http(address, &self.launch.secrets, self.terms);
         match self.greet(&line, REMOTE_PROBE, self.terms.remembered).await {
             Ok(facts) => Ok((line, facts)),
             Err(error) => {
@@ -201,7 +201,8 @@ impl Attempt<'_> {
     }
 
     async fn event_stream(&mut self, address: &Address) -> Opened {
-        let line = self.within("the event stream", Line::legacy_sse(address, self.terms)).await??;
+        let opening = Line::legacy_sse(address, &self.launch.secrets, self.terms);
+        let line = self.within("the event stream", opening).await??;
         self.step("opened the event stream");
         let facts = self.shake_hands(&line).await?;
         Ok((line, facts))
@@ -339,7 +340,7 @@ impl Attempt<'_> {
     async fn failure(mut self, error: Error) -> Failure {
         let secrets = &self.launch.secrets;
         let mut failure = Failure {
-            error,
+            error: error.scrubbed(secrets),
             stderr: String::new(),
             noise: (0, None),
             problems: self.launch.problems.clone(),

@@ -11,6 +11,7 @@ use url::Url;
 
 use super::error::{Cause, Step};
 use crate::redact;
+use crate::secret::Secrets;
 use crate::visible::excerpt;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -150,6 +151,11 @@ pub(crate) async fn body(response: &mut Response, limit: usize) -> Result<Bytes,
         whole.extend_from_slice(&chunk);
     }
     Ok(whole.freeze())
+}
+
+/// The start of a body as it may be shown. Secrets go before it is cut: half of one is still half of one.
+pub(crate) fn shown(body: &Bytes, secrets: &Secrets) -> String {
+    excerpt(secrets.scrub(&String::from_utf8_lossy(body)).trim(), 300)
 }
 
 /// The start of a body that says why something failed.
