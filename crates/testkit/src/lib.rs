@@ -14,7 +14,7 @@ use switchboard::env::Os;
 use tempfile::TempDir;
 
 pub use fake::{Fake, FakeScript};
-pub use programs::{fake_server, guard};
+pub use programs::{assault, fake_server, guard};
 
 /// Compares a generated text with the file that carries it. With `UPDATE_GOLDEN=1` the file is written instead.
 ///

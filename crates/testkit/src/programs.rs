@@ -27,6 +27,18 @@ pub fn guard() -> PathBuf {
     PATH.get_or_init(|| find("guard", &sources)).clone()
 }
 
+/// The path of the program `assault`: it opens a hostile server and tells what that took.
+///
+/// # Panics
+///
+/// When it cannot be built, in which case the test cannot run.
+pub fn assault() -> PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    let sources =
+        ["crates/testkit/src/bin/assault.rs", "crates/testkit/src/connect.rs", "crates/switchboard/src"];
+    PATH.get_or_init(|| find("assault", &sources)).clone()
+}
+
 /// Cargo tells the path of a program to the tests of its own crate only. So it is looked for beside the test that
 /// runs, and built when it is missing or older than its source.
 #[expect(clippy::expect_used, reason = "a test that cannot start its server must stop")]
