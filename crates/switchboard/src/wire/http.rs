@@ -40,6 +40,8 @@ const LONGEST_RETRY: Duration = Duration::from_secs(30);
 /// The rest of a stream after its answer, so that the connection can be used again.
 const DRAIN: Duration = Duration::from_secs(1);
 const HEARD: Duration = Duration::from_secs(1);
+/// Errands that wait: many calls may be given up at once, and the server is told of each.
+pub(crate) const ERRANDS: usize = 1024;
 const GOODBYE: Duration = Duration::from_secs(2);
 
 /// Where and how.
@@ -81,7 +83,7 @@ pub(crate) struct Site {
 
 impl Http {
     pub(crate) fn new(site: Site, router: &Arc<Router>, tasks: &mut JoinSet<()>) -> Arc<Self> {
-        let (errands, work) = mpsc::channel(64);
+        let (errands, work) = mpsc::channel(ERRANDS);
         let Site { web, url, headers, limit, secrets } = site;
         let router = Arc::clone(router);
         let http = Arc::new(Self {

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::error::{Cause, Error};
-use super::http::{Site, content_type};
+use super::http::{ERRANDS, Site, content_type};
 use super::peer::Frame;
 use super::router::{Router, Via};
 use super::sse;
@@ -64,7 +64,7 @@ impl LegacySse {
         for event in early {
             router.deliver(&event.data, Via::Common);
         }
-        let (errands, work) = mpsc::channel(64);
+        let (errands, work) = mpsc::channel(ERRANDS);
         let sse = Arc::new(Self {
             web: site.web,
             endpoint,

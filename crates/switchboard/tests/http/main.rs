@@ -83,10 +83,16 @@ fn header(line: &Value, name: &str) -> Option<String> {
 
 /// Waits until the log has such a line, without holding up what runs in the background.
 async fn eventually(fake: &Fake, wanted: impl Fn(&Value) -> bool) -> Value {
+    at_last(fake, 1, wanted).await.remove(0)
+}
+
+/// Waits until the log has so many such lines.
+async fn at_last(fake: &Fake, many: usize, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
     let start = Instant::now();
     loop {
-        if let Some(line) = fake.log().into_iter().find(|line| wanted(line)) {
-            return line;
+        let found: Vec<Value> = fake.log().into_iter().filter(|line| wanted(line)).collect();
+        if found.len() >= many {
+            return found;
         }
         assert!(start.elapsed() < PATIENCE, "it does not come; the log has: {}", json!(fake.log()));
         tokio::time::sleep(Duration::from_millis(2)).await;

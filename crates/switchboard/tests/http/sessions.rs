@@ -133,7 +133,7 @@ async fn calls_made_while_the_session_is_renewed_wait_for_the_new_one() {
         let link = link.clone();
         tokio::spawn(async move { echo(&link, "first").await })
     };
-    crate::eventually(&fake, |_| count(&fake, "initialize") == 2).await;
+    crate::at_last(&fake, 2, |line| line["message"]["method"] == "initialize").await;
     assert_eq!(echo(&link, "second").await.unwrap(), "second");
     assert_eq!(first.await.unwrap().unwrap(), "first");
     assert_eq!(count(&fake, "initialize"), 2);

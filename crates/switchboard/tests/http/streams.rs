@@ -25,7 +25,7 @@ async fn streaming(era: &str, steps: Value) -> (Fake, Link) {
 }
 
 /// A person who always says the same name.
-struct Somebody;
+pub(crate) struct Somebody;
 
 impl Host for Somebody {
     fn abilities(&self) -> Abilities {
