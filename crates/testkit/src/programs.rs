@@ -71,6 +71,17 @@ pub fn attack() -> PathBuf {
     PATH.get_or_init(|| find("attack", &sources)).clone()
 }
 
+/// The path of the program `assault`: opens a hostile server over HTTP and tells what that took.
+///
+/// # Panics
+///
+/// When it cannot be built, in which case the test cannot run.
+pub fn assault() -> PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    let sources = [&OWN[..], &["crates/testkit/src/bin/assault.rs"]].concat();
+    PATH.get_or_init(|| find("assault", &sources)).clone()
+}
+
 /// The path of the program `host`: opens many servers and waits to be killed.
 ///
 /// # Panics

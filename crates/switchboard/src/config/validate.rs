@@ -175,6 +175,7 @@ fn is_reserved(header: &str) -> bool {
         header.as_str(),
         "host" | "content-length" | "transfer-encoding" | "connection" | "content-type" | "accept"
     ) || header.starts_with("mcp-")
+        || header == "last-event-id"
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::error::{Cause, Error};
+use super::error::{Cause, Error, Step};
 use crate::json::Json;
 use crate::visible::excerpt;
 
@@ -140,6 +140,8 @@ pub(crate) fn judge(answer: &Result<Json, Error>) -> Verdict {
             | Cause::Malformed { .. }
             | Cause::TooLarge { .. }
             | Cause::Exited { .. }
+            // It was reached; some hang up at what they do not know.
+            | Cause::Unreachable { step: Step::Transfer, .. }
             | Cause::Closed => Verdict::Handshake,
             Cause::Unauthorized { .. }
             | Cause::Unreachable { .. }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::message::RpcError;
+use crate::json::Json;
 use crate::problem::Explain;
+use crate::secret::Secrets;
 
 /// Whether a request reached the server. Only what was never sent, or is safe to repeat, may be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -220,6 +222,48 @@ impl Error {
                 Cause::Http { status, .. } => *status >= 500,
                 _ => true,
             }
+    }
+}
+
+impl Error {
+    /// The same without secrets: servers like to repeat what they were sent.
+    pub(crate) fn scrubbed(self, secrets: &Secrets) -> Self {
+        Self { cause: self.cause.scrubbed(secrets), sent: self.sent }
+    }
+}
+
+impl Cause {
+    fn scrubbed(self, secrets: &Secrets) -> Self {
+        let clean = |text: String| secrets.scrub(&text).into_owned();
+        match self {
+            Self::Start { program, why } => Self::Start { program, why: clean(why) },
+            Self::Malformed { why } => Self::Malformed { why: clean(why) },
+            Self::Rpc(RpcError { code, message, data }) => {
+                // Stars in place of a number are no JSON any more; then nothing is left of it.
+                let data = data.and_then(|data| Json::from_text(secrets.scrub(data.as_str())).ok());
+                Self::Rpc(RpcError { code, message: clean(message), data })
+            }
+            Self::Http { status, body, retry_after } => Self::Http { status, body: clean(body), retry_after },
+            Self::Unauthorized { status, challenge } => {
+                Self::Unauthorized { status, challenge: challenge.map(clean) }
+            }
+            Self::NotMcp { content_type } => Self::NotMcp { content_type: clean(content_type) },
+            Self::Redirected { from, to } => Self::Redirected { from: clean(from), to: clean(to) },
+            Self::Unreachable { url, step, why } => {
+                Self::Unreachable { url: clean(url), step, why: clean(why) }
+            }
+            Self::Version { theirs } => Self::Version { theirs: clean(theirs) },
+            Self::Declined { what } => Self::Declined { what: clean(what) },
+            Self::Timeout { .. }
+            | Self::Exited { .. }
+            | Self::Closed
+            | Self::Stopped
+            | Self::Cancelled
+            | Self::TooLarge { .. }
+            | Self::CutOff
+            | Self::SessionLost
+            | Self::TooManyRounds { .. } => self,
+        }
     }
 }
 

@@ -109,7 +109,8 @@ impl Link {
         let called = timeout(longest, self.shared.call(tool, arguments, options)).await;
         let result = called.unwrap_or_else(|_| {
             Err(Error::maybe(Cause::Timeout { waiting_for: "tools/call".to_owned(), after: longest }))
-        })?;
+        });
+        let result = result.map_err(|error| error.scrubbed(&self.shared.secrets))?;
         Ok(CallResult::read(&result))
     }
 
@@ -300,6 +301,7 @@ impl Shared {
         };
         let text = message::request(self.peer.router.fresh_id(), method, &params);
         let stage: Arc<Stage> = Arc::default();
-        self.peer.send_later(Frame { id: None, text, stage, headers, rules, may_repeat: true });
+        let (may_repeat, starts_session) = (true, false);
+        self.peer.send_later(Frame { id: None, text, stage, headers, rules, may_repeat, starts_session });
     }
 }

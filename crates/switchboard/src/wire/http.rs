@@ -7,9 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{
-    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
-};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Response};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -22,6 +20,7 @@ use super::peer::{Frame, Rules};
 use super::router::{Router, Via};
 use super::sse;
 use super::web::{self, Ask, BodyError, Web};
+use crate::secret::Secrets;
 use crate::visible::excerpt;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -41,6 +40,8 @@ const LONGEST_RETRY: Duration = Duration::from_secs(30);
 /// The rest of a stream after its answer, so that the connection can be used again.
 const DRAIN: Duration = Duration::from_secs(1);
 const HEARD: Duration = Duration::from_secs(1);
+/// Errands that wait: many calls may be given up at once, and the server is told of each.
+pub(crate) const ERRANDS: usize = 1024;
 const GOODBYE: Duration = Duration::from_secs(2);
 
 /// Where and how.
@@ -52,6 +53,8 @@ pub(crate) struct Http {
     pub(crate) headers: HeaderMap,
     pub(crate) router: Arc<Router>,
     pub(crate) limit: usize,
+    /// What no error may repeat.
+    secrets: Secrets,
     /// Written by answers, read by requests; never held across a wait.
     session: Mutex<Option<HeaderValue>>,
     /// The negotiated version of the handshake.
@@ -75,12 +78,13 @@ pub(crate) struct Site {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) limit: usize,
+    pub(crate) secrets: Secrets,
 }
 
 impl Http {
     pub(crate) fn new(site: Site, router: &Arc<Router>, tasks: &mut JoinSet<()>) -> Arc<Self> {
-        let (errands, work) = mpsc::channel(64);
-        let Site { web, url, headers, limit } = site;
+        let (errands, work) = mpsc::channel(ERRANDS);
+        let Site { web, url, headers, limit, secrets } = site;
         let router = Arc::clone(router);
         let http = Arc::new(Self {
             web,
@@ -88,6 +92,7 @@ impl Http {
             headers,
             router,
             limit,
+            secrets,
             session: Mutex::default(),
             version: OnceLock::new(),
             errands,
@@ -103,10 +108,6 @@ impl Http {
             // A renewed session negotiates the same version again.
             let _again = self.version.set(value);
         }
-    }
-
-    pub(crate) fn forget_session(&self) {
-        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn session(&self) -> Option<HeaderValue> {
@@ -136,7 +137,8 @@ impl Http {
         if let Some(trace) = &self.router.trace {
             trace.sent(&frame.text);
         }
-        let session = self.session();
+        // The old session stays until there is a new one: whoever still names it hears that it is lost, and waits.
+        let session = self.session().filter(|_| !frame.starts_session);
         let ask = Ask {
             method: Method::POST,
             url: self.url.clone(),
@@ -152,7 +154,7 @@ impl Http {
         })?;
         self.step(&response);
         if response.status().is_success() {
-            self.remember_session(&response, frame.rules);
+            self.remember_session(&response, frame);
             self.take(response, frame).await
         } else {
             self.refused(response, frame, session.is_some()).await
@@ -174,8 +176,6 @@ impl Http {
     /// The configured headers, below those the protocol owns.
     fn common_headers(&self, rules: Rules, session: Option<&HeaderValue>) -> HeaderMap {
         let mut headers = self.headers.clone();
-        headers.remove(VERSION);
-        headers.remove(SESSION);
         if rules == Rules::Handshake {
             if let Some(version) = self.version.get() {
                 headers.insert(VERSION, version.clone());
@@ -187,11 +187,10 @@ impl Http {
         headers
     }
 
-    fn remember_session(&self, response: &Response, rules: Rules) {
-        if rules == Rules::Handshake
-            && let Some(id) = response.headers().get(SESSION)
-        {
-            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(id.clone());
+    fn remember_session(&self, response: &Response, frame: &Frame) {
+        let id = response.headers().get(SESSION).cloned();
+        if frame.starts_session || (frame.rules == Rules::Handshake && id.is_some()) {
+            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = id;
         }
     }
 
@@ -216,7 +215,9 @@ impl Http {
                 Ok(())
             }
             "" => Err(Error::maybe(Cause::CutOff)),
-            other => Err(Error::maybe(Cause::NotMcp { content_type: excerpt(other, 80) })),
+            other => {
+                Err(Error::maybe(Cause::NotMcp { content_type: excerpt(&self.secrets.scrub(other), 80) }))
+            }
         }
     }
 
@@ -243,7 +244,8 @@ impl Http {
             let pause = events.retry().unwrap_or(RESUME_AFTER).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
             sleep(pause).await;
             events.restart();
-            response = self.get(Some(last)).await.map_err(Error::maybe)?;
+            // Why it cannot be resumed matters less than that the call was taken and its outcome is not known.
+            response = self.get(Some(last)).await.map_err(|_| Error::maybe(Cause::CutOff))?;
         }
     }
 
@@ -288,7 +290,11 @@ impl Http {
             return Ok(None);
         }
         let body = web::error_body(&mut response).await;
-        Err(Cause::Http { status: status.as_u16(), body: shown(&body), retry_after: None })
+        Err(Cause::Http {
+            status: status.as_u16(),
+            body: web::shown(&body, &self.secrets),
+            retry_after: None,
+        })
     }
 
     /// Listens to what the server says unasked, until it says that it has no such stream.
@@ -331,8 +337,7 @@ impl Http {
     /// An answer with a status that says no. What it says in the protocol counts more than the number.
     async fn refused(&self, mut response: Response, frame: &Frame, had_session: bool) -> Result<(), Error> {
         let status = response.status().as_u16();
-        let challenge = response.headers().get(WWW_AUTHENTICATE);
-        let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let challenge = web::challenge(&response);
         let retry_after = response.headers().get(RETRY_AFTER).and_then(seconds);
         let body = web::error_body(&mut response).await;
         if matches!(status, 401 | 403) {
@@ -349,7 +354,7 @@ impl Http {
             return Ok(());
         }
         // A refusal below 500 means that the server did not act.
-        let cause = Cause::Http { status, body: shown(&body), retry_after };
+        let cause = Cause::Http { status, body: web::shown(&body, &self.secrets), retry_after };
         Err(if status < 500 { Error::never(cause) } else { Error::maybe(cause) })
     }
 
@@ -436,8 +441,4 @@ fn is_session_loss(status: u16, body: &Bytes) -> bool {
         400 => speaks_of_session(),
         _ => false,
     }
-}
-
-fn shown(body: &Bytes) -> String {
-    excerpt(String::from_utf8_lossy(body).trim(), 300)
 }

@@ -12,12 +12,13 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::error::{Cause, Error};
-use super::http::{Site, content_type};
+use super::http::{ERRANDS, Site, content_type};
 use super::peer::Frame;
 use super::router::{Router, Via};
 use super::sse;
 use super::web::{self, Ask, Web};
 use crate::redact;
+use crate::secret::Secrets;
 use crate::visible::excerpt;
 
 const ERRAND: Duration = Duration::from_secs(2);
@@ -29,6 +30,8 @@ pub(crate) struct LegacySse {
     headers: HeaderMap,
     router: Arc<Router>,
     limit: usize,
+    /// What no error may repeat.
+    secrets: Secrets,
     errands: mpsc::Sender<Frame>,
 }
 
@@ -45,17 +48,15 @@ impl LegacySse {
         let mut stream = site.web.send(&ask).await.map_err(|(cause, _)| Error::never(cause))?;
         let status = stream.status().as_u16();
         if matches!(status, 401 | 403) {
-            let challenge = stream.headers().get(reqwest::header::WWW_AUTHENTICATE);
-            let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
-            return Err(Error::never(Cause::Unauthorized { status, challenge }));
+            return Err(Error::never(Cause::Unauthorized { status, challenge: web::challenge(&stream) }));
         }
         if !stream.status().is_success() {
             let body = web::error_body(&mut stream).await;
-            let body = excerpt(String::from_utf8_lossy(&body).trim(), 300);
+            let body = web::shown(&body, &site.secrets);
             return Err(Error::never(Cause::Http { status, body, retry_after: None }));
         }
         if content_type(&stream) != "text/event-stream" {
-            let content_type = excerpt(&content_type(&stream), 80);
+            let content_type = excerpt(&site.secrets.scrub(&content_type(&stream)), 80);
             return Err(Error::never(Cause::NotMcp { content_type }));
         }
         let mut events = sse::Parser::new(site.limit);
@@ -63,13 +64,14 @@ impl LegacySse {
         for event in early {
             router.deliver(&event.data, Via::Common);
         }
-        let (errands, work) = mpsc::channel(64);
+        let (errands, work) = mpsc::channel(ERRANDS);
         let sse = Arc::new(Self {
             web: site.web,
             endpoint,
             headers: site.headers,
             router: Arc::clone(router),
             limit: site.limit,
+            secrets: site.secrets,
             errands,
         });
         tasks.spawn(read(stream, events, Arc::clone(router)));
@@ -106,10 +108,10 @@ impl LegacySse {
             return Ok(());
         }
         if matches!(status, 401 | 403) {
-            return Err(Error::never(Cause::Unauthorized { status, challenge: None }));
+            return Err(Error::never(Cause::Unauthorized { status, challenge: web::challenge(&response) }));
         }
         let body = web::error_body(&mut response).await;
-        let body = excerpt(String::from_utf8_lossy(&body).trim(), 300);
+        let body = web::shown(&body, &self.secrets);
         let cause = Cause::Http { status, body, retry_after: None };
         Err(if status < 500 { Error::never(cause) } else { Error::maybe(cause) })
     }

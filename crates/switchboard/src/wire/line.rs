@@ -15,6 +15,7 @@ use super::questions::{self, Desk};
 use super::router::{Question, Router};
 use super::stdio;
 use crate::resolve::{Address, Child};
+use crate::secret::Secrets;
 
 /// Ends with everything behind it when dropped.
 #[derive(Debug)]
@@ -39,18 +40,22 @@ impl Line {
     }
 
     /// Prepares to speak Streamable HTTP; nothing is sent yet.
-    pub(crate) fn http(address: &Address, terms: &Terms) -> Self {
+    pub(crate) fn http(address: &Address, secrets: &Secrets, terms: &Terms) -> Self {
         let (router, questions) = Router::new(terms.trace.clone());
         let mut tasks = JoinSet::new();
-        let http = Http::new(site(address, terms), &router, &mut tasks);
+        let http = Http::new(site(address, secrets, terms), &router, &mut tasks);
         Self::new((router, questions), Carrier::Http(http), None, tasks, terms)
     }
 
     /// Opens a stream of the older kind.
-    pub(crate) async fn legacy_sse(address: &Address, terms: &Terms) -> Result<Self, Error> {
+    pub(crate) async fn legacy_sse(
+        address: &Address,
+        secrets: &Secrets,
+        terms: &Terms,
+    ) -> Result<Self, Error> {
         let (router, questions) = Router::new(terms.trace.clone());
         let mut tasks = JoinSet::new();
-        let sse = LegacySse::open(site(address, terms), &router, &mut tasks).await?;
+        let sse = LegacySse::open(site(address, secrets, terms), &router, &mut tasks).await?;
         Ok(Self::new((router, questions), Carrier::Sse(sse), None, tasks, terms))
     }
 
@@ -83,16 +88,29 @@ impl Line {
     }
 }
 
-fn site(address: &Address, terms: &Terms) -> Site {
+fn site(address: &Address, secrets: &Secrets, terms: &Terms) -> Site {
     let mut headers = HeaderMap::new();
     for (name, value) in &address.headers {
         let value = HeaderValue::from_bytes(value.as_bytes()).map(|mut value| {
             value.set_sensitive(true);
             value
         });
-        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), value) {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), value)
+            && !is_ours(&name)
+        {
             headers.insert(name, value);
         }
     }
-    Site { web: Arc::clone(&terms.web), url: address.url.clone(), headers, limit: terms.limits.message }
+    Site {
+        web: Arc::clone(&terms.web),
+        url: address.url.clone(),
+        headers,
+        limit: terms.limits.message,
+        secrets: secrets.clone(),
+    }
+}
+
+/// Headers that say something of a message, which nobody but us knows.
+fn is_ours(name: &HeaderName) -> bool {
+    name.as_str().starts_with("mcp-") || name == "last-event-id"
 }

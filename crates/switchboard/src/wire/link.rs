@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::time::timeout;
 
 use super::child::{Ending, Process};
 use super::era::{self, Era, Facts, MODERN};
@@ -24,9 +25,18 @@ use crate::secret::Secrets;
 
 /// An open connection. Clones share it; the last one to go ends it, by force if need be. Use [`Link::stop`] to end it
 /// in order.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Link {
     pub(super) shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for Link {
+    /// Not the address, nor anything else that may hold a secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Link");
+        shown.field("server", &self.shared.desk.server).field("transport", &self.transport());
+        shown.field("version", &self.facts().version).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -37,7 +47,7 @@ pub(super) struct Shared {
     pub(super) limits: Limits,
     pub(super) timeout: Option<Duration>,
     process: Option<Arc<Process>>,
-    secrets: Secrets,
+    pub(super) secrets: Secrets,
     /// What calling a tool needs to know of it; filled by listing.
     // Written by lists, read by calls, never held across a wait.
     pub(super) traits: Mutex<HashMap<String, Traits>>,
@@ -46,7 +56,6 @@ pub(super) struct Shared {
     line: tokio::sync::Mutex<Option<Line>>,
     /// How often the session was renewed: whoever finds it renewed since need not do it again.
     renewals: tokio::sync::Mutex<u64>,
-    renewed: std::sync::atomic::AtomicU64,
 }
 
 /// What calling a tool needs to know of it.
@@ -88,7 +97,6 @@ impl Link {
             log_level: Mutex::default(),
             line: tokio::sync::Mutex::new(Some(line)),
             renewals: tokio::sync::Mutex::new(0),
-            renewed: std::sync::atomic::AtomicU64::new(0),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -211,7 +219,8 @@ impl Shared {
     /// Asks, in the way of the server's protocol. A session that was lost is renewed and the question put once more:
     /// the server refused to look at it, so nothing happens twice.
     pub(super) async fn ask(&self, asking: Asking<'_>, listener: Listener<'_>) -> Result<Json, Error> {
-        let seen = self.renewed.load(std::sync::atomic::Ordering::Acquire);
+        // Waits for a renewal that is under way.
+        let seen = *self.renewals.lock().await;
         let answer = self.put(&asking, listener).await;
         let Err(error) = answer else { return answer };
         match &error.cause {
@@ -243,7 +252,9 @@ impl Shared {
             headers.extend(open::standard_headers(asking.method, asking.name));
         }
         let (method, wants, patience) = (asking.method, asking.wants, asking.patience);
-        self.peer.request(Request { method, params, headers, rules, wants, patience }, listener).await
+        let request = Request { method, params, headers, rules, wants, patience };
+        let answer = self.peer.request(request, listener).await;
+        answer.map_err(|error| error.scrubbed(&self.secrets))
     }
 
     /// Makes a new session in place of the one the server forgot; once for all who noticed.
@@ -253,14 +264,16 @@ impl Shared {
         if *renewals != seen {
             return Ok(());
         }
-        http.forget_session();
         let asking = self.plain("initialize", open::greeting(&self.desk));
         let never = |error: Error| Error::never(error.cause);
         let result = self.put(&asking, &mut |_| {}).await.map_err(never)?;
         let facts = era::initialized(&result).map_err(Error::never)?;
-        open::conclude(&self.peer, &facts.version).await.map_err(never)?;
+        let limit = self.timeout.unwrap_or(self.limits.longest_call);
+        let concluded = timeout(limit, open::conclude(&self.peer, &facts.version)).await;
+        let waiting_for = "notifications/initialized".to_owned();
+        let late = |_| Err(Error::never(Cause::Timeout { waiting_for, after: limit }));
+        concluded.unwrap_or_else(late).map_err(never)?;
         *renewals += 1;
-        self.renewed.store(*renewals, std::sync::atomic::Ordering::Release);
         if let Some(line) = self.line.lock().await.as_mut() {
             line.tasks.spawn(Arc::clone(http).listen());
         }

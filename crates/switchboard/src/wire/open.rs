@@ -190,7 +190,7 @@ impl Attempt<'_> {
     }
 
     async fn streamable(&mut self, address: &Address) -> Opened {
-        let line = Line::http(address, self.terms);
+        let line = Line::http(address, &self.launch.secrets, self.terms);
         match self.greet(&line, REMOTE_PROBE, self.terms.remembered).await {
             Ok(facts) => Ok((line, facts)),
             Err(error) => {
@@ -201,7 +201,8 @@ impl Attempt<'_> {
     }
 
     async fn event_stream(&mut self, address: &Address) -> Opened {
-        let line = self.within("the event stream", Line::legacy_sse(address, self.terms)).await??;
+        let opening = Line::legacy_sse(address, &self.launch.secrets, self.terms);
+        let line = self.within("the event stream", opening).await??;
         self.step("opened the event stream");
         let facts = self.shake_hands(&line).await?;
         Ok((line, facts))
@@ -299,7 +300,8 @@ impl Attempt<'_> {
     /// The end of the handshake.
     async fn finish(&self, line: &Line, facts: Facts) -> Result<Facts, Error> {
         if facts.era == Era::Handshake {
-            conclude(&line.peer, &facts.version).await?;
+            // A server that does not take it has not finished the handshake.
+            self.within("notifications/initialized", conclude(&line.peer, &facts.version)).await??;
         }
         Ok(facts)
     }
@@ -340,7 +342,7 @@ impl Attempt<'_> {
     async fn failure(mut self, error: Error) -> Failure {
         let secrets = &self.launch.secrets;
         let mut failure = Failure {
-            error,
+            error: error.scrubbed(secrets),
             stderr: String::new(),
             noise: (0, None),
             problems: self.launch.problems.clone(),

@@ -71,6 +71,8 @@ pub(crate) struct Frame {
     pub(crate) rules: Rules,
     /// Acting on it twice does no harm.
     pub(crate) may_repeat: bool,
+    /// A new session begins with it, so it names none.
+    pub(crate) starts_session: bool,
 }
 
 /// Which rules of transport a message follows.
@@ -117,6 +119,7 @@ impl Peer {
             headers: request.headers,
             rules: request.rules,
             may_repeat: request.method != "tools/call",
+            starts_session: request.method == "initialize",
         };
         let waiting = Waiting {
             ticket,
@@ -202,7 +205,15 @@ impl Peer {
 }
 
 fn passing(text: Bytes, rules: Rules) -> Frame {
-    Frame { id: None, text, stage: Arc::default(), headers: Vec::new(), rules, may_repeat: true }
+    Frame {
+        id: None,
+        text,
+        stage: Arc::default(),
+        headers: Vec::new(),
+        rules,
+        may_repeat: true,
+        starts_session: false,
+    }
 }
 
 /// A request that somebody waits for. Dropping it open tells the server.

@@ -5,12 +5,13 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::{HeaderMap, LOCATION};
+use reqwest::header::{HeaderMap, LOCATION, WWW_AUTHENTICATE};
 use reqwest::{Client, Method, Response};
 use url::Url;
 
 use super::error::{Cause, Step};
 use crate::redact;
+use crate::secret::Secrets;
 use crate::visible::excerpt;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -91,7 +92,7 @@ pub(crate) fn failure(error: &reqwest::Error, url: &Url) -> (Cause, bool) {
     let lower = why.to_lowercase();
     let step = if lower.contains("dns error") {
         Step::Dns
-    } else if ["certificate", "tls", "handshake"].iter().any(|word| lower.contains(word)) {
+    } else if is_encryption(error, &lower, url) {
         Step::Tls
     } else if error.is_connect() {
         Step::Connect
@@ -100,6 +101,14 @@ pub(crate) fn failure(error: &reqwest::Error, url: &Url) -> (Cause, bool) {
     };
     let may_have_left = !error.is_connect() && !error.is_builder();
     (Cause::Unreachable { url: redact::url(url.as_str()), step, why: excerpt(&why, 300) }, may_have_left)
+}
+
+/// Once the connection stands, only the encryption can still be in the way of it, in whatever words it says so.
+fn is_encryption(error: &reqwest::Error, words: &str, url: &Url) -> bool {
+    let stands =
+        || !error.is_timeout() && !["tcp connect", "tunnel", "proxy"].iter().any(|word| words.contains(word));
+    ["certificate", "tls", "handshake"].iter().any(|word| words.contains(word))
+        || (error.is_connect() && url.scheme() == "https" && stands())
 }
 
 /// The innermost words of an error say most; the address is said elsewhere.
@@ -116,6 +125,13 @@ fn chain(error: &reqwest::Error) -> String {
     } else {
         words.join(": ")
     }
+}
+
+/// What the server says about the login it wants: all it says, in one list as the header allows.
+pub(crate) fn challenge(response: &Response) -> Option<String> {
+    let all = response.headers().get_all(WWW_AUTHENTICATE);
+    let all: Vec<_> = all.iter().filter_map(|value| value.to_str().ok()).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 /// Why a body could not be read.
@@ -135,6 +151,11 @@ pub(crate) async fn body(response: &mut Response, limit: usize) -> Result<Bytes,
         whole.extend_from_slice(&chunk);
     }
     Ok(whole.freeze())
+}
+
+/// The start of a body as it may be shown. Secrets go before it is cut: half of one is still half of one.
+pub(crate) fn shown(body: &Bytes, secrets: &Secrets) -> String {
+    excerpt(secrets.scrub(&String::from_utf8_lossy(body)).trim(), 300)
 }
 
 /// The start of a body that says why something failed.
