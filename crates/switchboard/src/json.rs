@@ -105,7 +105,20 @@ pub(crate) fn object<'a, const N: usize>(
     text: &'a str,
     keys: [&str; N],
 ) -> Option<[Option<&'a RawValue>; N]> {
-    serde_json::Deserializer::from_str(text).deserialize_map(Pick(keys)).ok()
+    let pick = Pick { keys, list: None };
+    serde_json::Deserializer::from_str(text).deserialize_map(pick).ok().map(|(found, _)| found)
+}
+
+/// As [`object`], with the elements of one list in it found on the way, so that a long one is walked through once less.
+/// Nothing also when the list is missing or is none.
+pub(crate) fn object_with_list<'a, const N: usize>(
+    text: &'a str,
+    keys: [&str; N],
+    list: &str,
+) -> Option<([Option<&'a RawValue>; N], Vec<&'a RawValue>)> {
+    let pick = Pick { keys, list: Some(list) };
+    let (found, list) = serde_json::Deserializer::from_str(text).deserialize_map(pick).ok()?;
+    Some((found, list?))
 }
 
 /// The values of a list; nothing when the text is no list.
@@ -139,50 +152,63 @@ pub(crate) fn is_object(value: &RawValue) -> bool {
     value.get().starts_with('{')
 }
 
-/// Picks the values of some keys and walks past the others.
-struct Pick<'k, const N: usize>([&'k str; N]);
+/// Picks the values of some keys, and the elements under another, and walks past the rest.
+struct Pick<'k, const N: usize> {
+    keys: [&'k str; N],
+    list: Option<&'k str>,
+}
+
+/// What a key is.
+enum Place {
+    Wanted(usize),
+    List,
+    Other,
+}
 
 impl<'de, const N: usize> Visitor<'de> for Pick<'_, N> {
-    type Value = [Option<&'de RawValue>; N];
+    type Value = ([Option<&'de RawValue>; N], Option<Vec<&'de RawValue>>);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = [None; N];
-        while let Some(place) = map.next_key_seed(PlaceOf(&self.0))? {
+        let (mut found, mut list) = ([None; N], None);
+        while let Some(place) = map.next_key_seed(PlaceOf(&self))? {
             match place {
-                Some(place) => found[place] = Some(map.next_value()?),
-                None => {
+                Place::Wanted(place) => found[place] = Some(map.next_value()?),
+                Place::List => list = Some(map.next_value()?),
+                Place::Other => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }
         }
-        Ok(found)
+        Ok((found, list))
     }
 }
 
-/// Reads a key as its place among those that are looked for, without making a string of it.
-struct PlaceOf<'k>(&'k [&'k str]);
+/// Reads a key without making a string of it.
+struct PlaceOf<'k, const N: usize>(&'k Pick<'k, N>);
 
-impl<'de> DeserializeSeed<'de> for PlaceOf<'_> {
-    type Value = Option<usize>;
+impl<'de, const N: usize> DeserializeSeed<'de> for PlaceOf<'_, N> {
+    type Value = Place;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for PlaceOf<'_> {
-    type Value = Option<usize>;
+impl<const N: usize> Visitor<'_> for PlaceOf<'_, N> {
+    type Value = Place;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key")
     }
 
     fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-        Ok(self.0.iter().position(|wanted| *wanted == key))
+        let place = self.0.keys.iter().position(|wanted| *wanted == key).map(Place::Wanted);
+        let other = || if self.0.list == Some(key) { Place::List } else { Place::Other };
+        Ok(place.unwrap_or_else(other))
     }
 }
 
@@ -223,6 +249,9 @@ mod tests {
         for other in ["[]", "null", "1", "\"a\"", "{", ""] {
             assert!(object(other, ["a"]).is_none(), "{other}");
         }
+        let (found, list_of_b) = object_with_list(text, ["a"], "b").unwrap();
+        assert_eq!((found[0].map(RawValue::get), list_of_b.len()), (Some("3"), 0));
+        assert!(object_with_list(text, ["b"], "a").is_none() && object_with_list(text, ["b"], "d").is_none());
         assert_eq!(list("[1, {}]").unwrap().len(), 2);
         assert!(list("{}").is_none());
     }
