@@ -1,6 +1,5 @@
 //! What comes back from a call, a read, a prompt or a completion.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{CacheHint, elements};
@@ -99,9 +98,6 @@ fn blocks(result: &Json, content: &RawValue) -> Vec<Content> {
 impl Content {
     /// Reads a block.
     pub fn read(raw: Json) -> Self {
-        if let Ok(Plain { kind: Word::Text, text }) = raw.read() {
-            return Self { kind: Kind::Text, text: Some(text), raw };
-        }
         let Some([kind, text, resource]) = json::object(raw.as_str(), ["type", "text", "resource"]) else {
             return Self { kind: Kind::Unknown(String::new()), text: raw.read().ok(), raw };
         };
@@ -119,20 +115,6 @@ impl Content {
         };
         Self { kind, text: text.and_then(json::string), raw }
     }
-}
-
-/// A block of text, as nearly all are, read in one go. What is any other is looked at more leniently.
-#[derive(Deserialize)]
-struct Plain {
-    #[serde(rename = "type")]
-    kind: Word,
-    text: String,
-}
-
-#[derive(Deserialize)]
-enum Word {
-    #[serde(rename = "text")]
-    Text,
 }
 
 /// The result of reading a resource.

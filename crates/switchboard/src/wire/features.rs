@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use memchr::memmem;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -157,7 +156,7 @@ impl Link {
 
 /// Most tools have none; looking for the word is cheaper than taking the schema apart.
 fn header_rules(tool: &Tool) -> Result<Vec<headers::Mirror>, String> {
-    if tool.input_schema.as_str().contains("x-mcp-header") {
+    if tool.input_schema.mentions("x-mcp-header") {
         headers::mirrors(&tool.input_schema.value())
     } else {
         Ok(Vec::new())
@@ -166,8 +165,7 @@ fn header_rules(tool: &Tool) -> Result<Vec<headers::Mirror>, String> {
 
 /// Whether the answer is a task in place of a result. Most are not; looking for the word is cheaper than a walk.
 fn is_task(result: &Json) -> bool {
-    memmem::find(result.as_str().as_bytes(), br#""task""#).is_some()
-        && message::fields(result).iter().any(|(name, _)| name == "task")
+    result.mentions("\"task\"") && message::fields(result).iter().any(|(name, _)| name == "task")
 }
 
 impl Shared {
