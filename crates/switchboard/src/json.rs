@@ -4,6 +4,7 @@
 use std::fmt;
 
 use bytes::Bytes;
+use memchr::{memchr, memmem};
 use serde::de::{DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -55,6 +56,11 @@ impl Json {
     /// Whether the text has no bytes, which no JSON value has.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether these words are anywhere in the text: cheaper than taking it apart.
+    pub(crate) fn mentions(&self, words: &str) -> bool {
+        memmem::find(&self.0, words.as_bytes()).is_some()
     }
 
     /// Takes it apart as a type that borrows from it.
@@ -111,7 +117,20 @@ pub(crate) fn object<'a, const N: usize>(
     text: &'a str,
     keys: [&str; N],
 ) -> Option<[Option<&'a RawValue>; N]> {
-    serde_json::Deserializer::from_str(text).deserialize_map(Pick(keys)).ok()
+    let pick = Pick { keys, list: None };
+    serde_json::Deserializer::from_str(text).deserialize_map(pick).ok().map(|(found, _)| found)
+}
+
+/// As [`object`], with the elements of one list in it found on the way, so that a long one is walked through once less.
+/// Nothing also when the list is missing or is none.
+pub(crate) fn object_with_list<'a, const N: usize>(
+    text: &'a str,
+    keys: [&str; N],
+    list: &str,
+) -> Option<([Option<&'a RawValue>; N], Vec<&'a RawValue>)> {
+    let pick = Pick { keys, list: Some(list) };
+    let (found, list) = serde_json::Deserializer::from_str(text).deserialize_map(pick).ok()?;
+    Some((found, list?))
 }
 
 /// The values of a list; nothing when the text is no list.
@@ -121,8 +140,47 @@ pub(crate) fn list(text: &str) -> Option<Vec<&RawValue>> {
 
 /// A string. Half of a character, as JavaScript leaves it where it cuts a text, becomes a replacement character.
 pub(crate) fn string(value: &RawValue) -> Option<String> {
-    let lossy = || serde_json::from_str(value.get()).ok().map(|Lossy(text)| text);
-    serde_json::from_str(value.get()).ok().or_else(lossy)
+    let mut rest = value.get().strip_prefix('"')?.strip_suffix('"')?;
+    let mut text = String::with_capacity(rest.len());
+    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
+        text.push_str(&rest[..at]);
+        let (character, after) = unescaped(&rest[at + 1..])?;
+        text.push(character);
+        rest = after;
+    }
+    text.push_str(rest);
+    Some(text)
+}
+
+/// What stands for itself after a backslash, and what comes after that.
+fn unescaped(text: &str) -> Option<(char, &str)> {
+    let character = match text.as_bytes().first()? {
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => {
+            let (first, rest) = unit(text)?;
+            // Characters beyond the first plane come in two halves.
+            if let Some((second, rest)) = rest.strip_prefix('\\').and_then(unit)
+                && let Some(Ok(whole)) = char::decode_utf16([first, second]).next()
+                && (0xd800..0xdc00).contains(&first)
+            {
+                return Some((whole, rest));
+            }
+            return Some((char::from_u32(first.into()).unwrap_or(char::REPLACEMENT_CHARACTER), rest));
+        }
+        other @ (b'"' | b'\\' | b'/') => char::from(*other),
+        _ => return None,
+    };
+    Some((character, &text[1..]))
+}
+
+/// The number after the `u` of an escape.
+fn unit(text: &str) -> Option<(u16, &str)> {
+    let digits = text.strip_prefix('u')?;
+    Some((u16::from_str_radix(digits.get(..4)?, 16).ok()?, &digits[4..]))
 }
 
 /// A number that is whole and not negative, also when it is written as `5.0`.
@@ -145,76 +203,70 @@ pub(crate) fn is_object(value: &RawValue) -> bool {
     value.get().starts_with('{')
 }
 
-/// Picks the values of some keys and walks past the others.
-struct Pick<'k, const N: usize>([&'k str; N]);
+/// Picks the values of some keys, and the elements under another, and walks past the rest.
+struct Pick<'k, const N: usize> {
+    keys: [&'k str; N],
+    list: Option<&'k str>,
+}
+
+/// What a key is.
+enum Place {
+    Wanted(usize),
+    List,
+    Other,
+}
 
 impl<'de, const N: usize> Visitor<'de> for Pick<'_, N> {
-    type Value = [Option<&'de RawValue>; N];
+    type Value = ([Option<&'de RawValue>; N], Option<Vec<&'de RawValue>>);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = [None; N];
-        while let Some(place) = map.next_key_seed(PlaceOf(&self.0))? {
+        let (mut found, mut list) = ([None; N], None);
+        while let Some(place) = map.next_key_seed(PlaceOf(&self))? {
             match place {
-                Some(place) => found[place] = Some(map.next_value()?),
-                None => {
+                Place::Wanted(place) => found[place] = Some(map.next_value()?),
+                Place::List => list = Some(map.next_value()?),
+                Place::Other => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }
         }
-        Ok(found)
+        Ok((found, list))
     }
 }
 
-/// Reads a key as its place among those that are looked for, without making a string of it.
-struct PlaceOf<'k>(&'k [&'k str]);
+/// Reads a key without making a string of it.
+struct PlaceOf<'k, const N: usize>(&'k Pick<'k, N>);
 
-impl<'de> DeserializeSeed<'de> for PlaceOf<'_> {
-    type Value = Option<usize>;
+impl<'de, const N: usize> DeserializeSeed<'de> for PlaceOf<'_, N> {
+    type Value = Place;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for PlaceOf<'_> {
-    type Value = Option<usize>;
+impl<const N: usize> Visitor<'_> for PlaceOf<'_, N> {
+    type Value = Place;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key")
     }
 
     fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-        Ok(self.0.iter().position(|wanted| *wanted == key))
-    }
-}
-
-/// A string that need not be whole characters.
-struct Lossy(String);
-
-impl<'de> Deserialize<'de> for Lossy {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Bytes;
-        impl Visitor<'_> for Bytes {
-            type Value = Lossy;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Lossy, E> {
-                Ok(Lossy(String::from_utf8_lossy(bytes).into_owned()))
-            }
-        }
-        deserializer.deserialize_bytes(Bytes)
+        let place = self.0.keys.iter().position(|wanted| *wanted == key).map(Place::Wanted);
+        let other = || if self.0.list == Some(key) { Place::List } else { Place::Other };
+        Ok(place.unwrap_or_else(other))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn raw(text: &str) -> &RawValue {
@@ -229,6 +281,10 @@ mod tests {
         for other in ["[]", "null", "1", "\"a\"", "{", ""] {
             assert!(object(other, ["a"]).is_none(), "{other}");
         }
+        let text = r#"{"a":1,"b":[2,{}],"c":{"b":3}}"#;
+        let ([a], inside) = object_with_list(text, ["a"], "b").unwrap();
+        assert_eq!((a.map(RawValue::get), inside.len()), (Some("1"), 2));
+        assert!(object_with_list(text, ["a"], "c").is_none() && object_with_list(text, ["a"], "d").is_none());
         assert_eq!(list("[1, {}]").unwrap().len(), 2);
         assert!(list("{}").is_none());
     }
@@ -236,13 +292,28 @@ mod tests {
     #[test]
     fn a_value_is_what_it_is_written_as() {
         assert_eq!(string(raw(r#""a\u00e9""#)).as_deref(), Some("aé"));
-        assert!(string(raw(r#""cut \ud83d""#)).unwrap().starts_with("cut \u{fffd}"));
+        assert_eq!(
+            string(raw(r#""\"\\\/\b\f\n\r\t\u0041\ud83d\ude00""#)).as_deref(),
+            Some("\"\\/\u{8}\u{c}\n\r\tA😀")
+        );
+        assert_eq!(string(raw(r#""cut \ud83d""#)).as_deref(), Some("cut \u{fffd}"));
+        assert_eq!(string(raw(r#""\ud83d\u0041\ude00""#)).as_deref(), Some("\u{fffd}A\u{fffd}"));
         assert_eq!(string(raw("1")), None);
         assert_eq!(string(raw("[1]")), None);
         let counts =
             ["5", "5.0", "1e3", "0", "-1", "1.5", "\"5\"", "null", "1e300"].map(|text| count(raw(text)));
         assert_eq!(counts, [Some(5), Some(5), Some(1000), Some(0), None, None, None, None, None]);
         assert!(is_true(raw("true")) && !is_true(raw("\"true\"")) && !is_true(raw("1")));
+    }
+
+    proptest! {
+        #[test]
+        fn a_string_is_what_it_was_before_it_was_written(text: String) {
+            let written = serde_json::to_string(&text).unwrap();
+            prop_assert_eq!(string(raw(&written)), Some(text.clone()));
+            let units: String = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
+            prop_assert_eq!(string(raw(&format!("\"{units}\""))), Some(text));
+        }
     }
 
     #[test]

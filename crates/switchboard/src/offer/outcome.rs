@@ -51,20 +51,33 @@ pub enum Kind {
 impl CallResult {
     /// Reads a result.
     pub fn read(result: &Json) -> Self {
-        let keys = ["content", "isError", "structuredContent", "_meta"];
-        let Some([content, is_error, structured, meta]) = json::object(result.as_str(), keys) else {
+        let keys = ["isError", "structuredContent", "_meta"];
+        // As nearly all are. A long one is walked through once less.
+        if let Some((found, blocks)) = json::object_with_list(result.as_str(), keys, "content") {
+            let content = blocks.into_iter().map(|block| Content::read(result.part(block))).collect();
+            return Self::with(result, content, found);
+        }
+        match json::object(result.as_str(), ["content", "isError", "structuredContent", "_meta"]) {
+            Some([content, is_error, structured, meta]) => {
+                let content = content.map(|content| blocks(result, content)).unwrap_or_default();
+                Self::with(result, content, [is_error, structured, meta])
+            }
             // Not a result as the protocol has it; but it is what the tool gave.
-            let content = Some(result).filter(|result| result.as_str().trim() != "null");
-            return Self {
-                content: content.map(|raw| Content::read(raw.clone())).into_iter().collect(),
-                is_error: false,
-                structured: None,
-                meta: None,
-                raw: result.clone(),
-            };
-        };
+            None => {
+                let content = Some(result).filter(|result| result.as_str().trim() != "null");
+                let content = content.map(|raw| Content::read(raw.clone())).into_iter().collect();
+                Self::with(result, content, [None; 3])
+            }
+        }
+    }
+
+    fn with(
+        result: &Json,
+        content: Vec<Content>,
+        [is_error, structured, meta]: [Option<&RawValue>; 3],
+    ) -> Self {
         Self {
-            content: content.map(|content| blocks(result, content)).unwrap_or_default(),
+            content,
             is_error: is_error.is_some_and(json::is_true),
             structured: structured.map(|value| result.part(value)),
             meta: meta.filter(|meta| json::is_object(meta)).map(|meta| result.part(meta)),

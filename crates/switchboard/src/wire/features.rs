@@ -157,11 +157,16 @@ impl Link {
 
 /// Most tools have none; looking for the word is cheaper than taking the schema apart.
 fn header_rules(tool: &Tool) -> Result<Vec<headers::Mirror>, String> {
-    if tool.input_schema.as_str().contains("x-mcp-header") {
+    if tool.input_schema.mentions("x-mcp-header") {
         headers::mirrors(&tool.input_schema.value())
     } else {
         Ok(Vec::new())
     }
+}
+
+/// Whether the answer is a task in place of a result. Most are not; looking for the word is cheaper than a walk.
+fn is_task(result: &Json) -> bool {
+    result.mentions("\"task\"") && message::fields(result).iter().any(|(name, _)| name == "task")
 }
 
 impl Shared {
@@ -227,7 +232,7 @@ impl Shared {
         };
         let is_task = match self.facts.era {
             Era::Modern => matches!(kind, Kind::Task),
-            Era::Handshake => message::fields(&result).iter().any(|(name, _)| name == "task"),
+            Era::Handshake => is_task(&result),
         };
         if is_task { self.follow_task(&result).await } else { Ok(result) }
     }

@@ -1,0 +1,175 @@
+//! Large answers: how long they take, and how much memory the client needs for one.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::bare::Pipe;
+use crate::load::Client;
+use crate::on;
+use crate::ours::Ours;
+use crate::report::{Goal, median};
+use crate::sdk::{Sdk, Threads};
+
+/// Makes this program tell how much memory one client needs for one large answer.
+pub(crate) const PEAK: &str = "--peak";
+const MEGABYTE: usize = 1024 * 1024;
+
+#[derive(Debug, Clone, Copy)]
+enum Ask {
+    Tools(usize),
+    Text(usize),
+}
+
+impl Ask {
+    fn args(self) -> Vec<String> {
+        match self {
+            Self::Tools(n) => vec!["--tools".to_owned(), n.to_string()],
+            Self::Text(_) => Vec::new(),
+        }
+    }
+
+    /// So often in each round.
+    const fn times(self) -> usize {
+        match self {
+            Self::Tools(_) => 20,
+            Self::Text(MEGABYTE) => 30,
+            Self::Text(_) => 7,
+        }
+    }
+
+    async fn put(self, client: &impl Client) {
+        match self {
+            Self::Tools(n) => assert_eq!(client.list().await, n),
+            Self::Text(bytes) => assert!(client.text(bytes).await > bytes * 9 / 10),
+        }
+    }
+}
+
+async fn time(client: impl Client, ask: Ask) -> Duration {
+    let mut times = Vec::new();
+    for _ in 0..ask.times() {
+        let started = Instant::now();
+        ask.put(&client).await;
+        times.push(started.elapsed());
+    }
+    client.stop().await;
+    median(times)
+}
+
+fn bare(ask: Ask) -> Duration {
+    let args = ask.args();
+    let mut pipe = Pipe::open(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let times = (0..ask.times()).map(|_| {
+        let started = Instant::now();
+        match ask {
+            Ask::Tools(n) => assert!(pipe.ask("tools/list", "{}") > n),
+            Ask::Text(bytes) => {
+                let params = format!(r#"{{"name":"text","arguments":{{"bytes":{bytes}}}}}"#);
+                assert!(pipe.ask("tools/call", &params) > bytes);
+            }
+        }
+        started.elapsed()
+    });
+    median(times.collect())
+}
+
+async fn ours(ask: Ask) -> Duration {
+    let args = ask.args();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    time(Ours::stdio(&args, false).await, ask).await
+}
+
+async fn sdk(ask: Ask) -> Duration {
+    let args = ask.args();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    time(Sdk::stdio(&args).await, ask).await
+}
+
+pub(crate) fn measure() -> Vec<Goal> {
+    println!("\nLarge answers over stdio, ms");
+    println!(
+        "  {:<28} {:>9} {:>9} {:>9} {:>9} {:>11}",
+        "", "bare", "ours", "rmcp", "ours : 1", "ours : rmcp"
+    );
+    let asks = [
+        ("200 tools", Ask::Tools(200)),
+        ("1,000 tools", Ask::Tools(1000)),
+        ("1 MB of text", Ask::Text(MEGABYTE)),
+        ("10 MB of text", Ask::Text(10 * MEGABYTE)),
+    ];
+    let ratios = asks.map(|(title, ask)| {
+        let (mut bares, mut our_own, mut sdks, mut sdks_two) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..crate::ROUNDS {
+            bares.push(bare(ask));
+            our_own.push(on(Threads::One, ours(ask)));
+            sdks.push(on(Threads::One, sdk(ask)));
+            sdks_two.push(on(Threads::Two, sdk(ask)));
+        }
+        let [bare, ours, sdk] = [median(bares), median(our_own), median(sdks).min(median(sdks_two))]
+            .map(|time| time.as_secs_f64());
+        let [to_bare, to_sdk] = [ours / bare, ours / sdk];
+        println!(
+            "  {title:<28} {:>9.2} {:>9.2} {:>9.2} {to_bare:>9.2} {to_sdk:>11.2}",
+            bare * 1e3,
+            ours * 1e3,
+            sdk * 1e3
+        );
+        (to_bare, to_sdk)
+    });
+    let peaks = ["bare", "ours", "rmcp"].map(|who| (who, peak(who)));
+    let peak_of = |who: &str| peaks.iter().find(|(name, _)| *name == who).map_or(0.0, |(_, peak)| *peak);
+    for (who, peak) in peaks {
+        println!("  memory for 10 MB of text, as a multiple of it: {who} {peak:.2}");
+    }
+    vec![
+        Goal::at_most("1,000 tools, to rmcp", 0.3, ratios[1].1),
+        Goal::at_most("10 MB over stdio, to rmcp", 0.65, ratios[3].1),
+        Goal::at_most("10 MB over stdio, to bare", 1.7, ratios[3].0),
+        Goal::at_most("memory for 10 MB, to the text", 3.0, peak_of("ours")),
+    ]
+}
+
+/// In a process of its own, because a peak does not go away.
+fn peak(who: &str) -> f64 {
+    let program = std::env::current_exe().unwrap();
+    let peaks = (0..5).map(|_| {
+        let output = Command::new(&program).args([PEAK, who]).output().unwrap();
+        Duration::from_secs_f64(String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or(0.0))
+    });
+    median(peaks.collect()).as_secs_f64()
+}
+
+/// Prints how much the memory grew, as a multiple of the answer.
+pub(crate) fn print_peak(who: &str) {
+    let ask = Ask::Text(10 * MEGABYTE);
+    let grown = match who {
+        "bare" => {
+            let mut pipe = Pipe::open(&[]);
+            pipe.ask("tools/call", "{}");
+            let before = memory("VmRSS:");
+            let params = format!(r#"{{"name":"text","arguments":{{"bytes":{}}}}}"#, 10 * MEGABYTE);
+            pipe.ask("tools/call", &params);
+            memory("VmHWM:") - before
+        }
+        "ours" => on(Threads::One, async move { grown(Ours::stdio(&[], false).await, ask).await }),
+        _ => on(Threads::One, async move { grown(Sdk::stdio(&[]).await, ask).await }),
+    };
+    println!("{}", grown / 10_240.0);
+}
+
+async fn grown(client: impl Client, ask: Ask) -> f64 {
+    client.call().await;
+    let before = memory("VmRSS:");
+    ask.put(&client).await;
+    let after = memory("VmHWM:");
+    client.stop().await;
+    after - before
+}
+
+/// Kilobytes, as Linux tells them; nothing elsewhere.
+fn memory(key: &str) -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(key));
+    line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0.0)
+}
