@@ -1,14 +1,23 @@
-//! Switchboard finds every MCP server a person has configured, in any of the tools they use, and decides which
-//! definition counts. Nothing is started, dialled or expanded on the way.
+//! Switchboard finds every MCP server a person has configured, in any of the tools they use, decides which definition
+//! counts, connects to those the person agreed to, and offers their tools.
 //!
 //! Data goes one way, room by room:
 //!
 //! ```text
-//! files  -> sources -> Found       what was declared, where, and what could not be read
-//! Found  -> config  -> Plan        one winner per name, the others kept, problems listed
-//! Plan   -> resolve -> Preview     what the values are made of, without secrets
-//! all    -> discover -> Discovery  the one value a host looks at
+//! files   -> sources  -> Found        what was declared, where, and what could not be read
+//! Found   -> config   -> Plan         one winner per name, the others kept, problems listed
+//! Plan    -> resolve  -> Preview      what the values are made of, without secrets; nothing is run
+//!                     -> Launch       every value filled in, for one attempt to connect
+//! Launch  -> wire     -> Link         an open connection, whatever the transport and the era
+//! Launch  -> examine  -> Examination  one server, looked at closely
+//! Plan    -> connect  -> Handle       one owner task a server keeps the link alive and knows its offer
+//! Offers  -> catalog  -> Catalog      one immutable snapshot with unique names
+//! Call    -> calls    -> Outcome      permitted, sent at most once, shaped
+//! all     -> discover -> Discovery    the one value a host looks at, without connecting
+//! all     -> session  -> Session      the one object a host holds
 //! ```
+//!
+//! Finding starts, dials and expands nothing. Connecting is for [`session`].
 //!
 //! ```
 //! use switchboard::{discover, Env, Options};
