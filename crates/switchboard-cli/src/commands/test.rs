@@ -7,6 +7,7 @@ use switchboard::declared::Limit;
 use switchboard::examine::{Examination, examine};
 use switchboard::host::Headless;
 use switchboard::resolve::Subject;
+use switchboard::secret::Secrets;
 use switchboard::sources::places::Project;
 use switchboard::visible::{excerpt, visible};
 use switchboard::wire::{Cause, Ending, Era, Memory, Obstacle, Step, Steps, Trace};
@@ -96,18 +97,18 @@ fn look(
         let wishes = Wishes { conduct, timeout, host, trace, steps };
         let terms = connection::terms(context, &launch, wishes);
         let seen = examine(&launch, &terms).await;
-        if let Some(facts) = &seen.facts {
-            Memory::of(&context.env).remember(&launch.identity, facts.era);
+        let memory = Memory::of(&context.env);
+        match &seen.facts {
+            Some(facts) => memory.remember(&launch.identity, facts.era),
+            None => memory.forget(&launch.identity),
         }
         Ok::<_, CommandError>((seen, launch.secrets))
     };
     let (seen, secrets) = connection::block_on(progress.during(work))??;
     // A server may repeat what it was sent, anywhere.
     if context.printer.json {
-        let text = serde_json::to_string(&report(subject, &seen)).unwrap_or_default();
-        context
-            .printer
-            .json(&serde_json::from_str::<serde_json::Value>(&secrets.scrub(&text)).unwrap_or_default())?;
+        let report = serde_json::to_value(report(subject, &seen)).unwrap_or_default();
+        context.printer.json(&scrubbed(report, &secrets))?;
     } else {
         let lines = lines(context, subject, &seen);
         context
@@ -117,6 +118,19 @@ fn look(
     match &seen.error {
         None => Ok(Outcome::Done),
         Some(_) => Err(failure(subject, &seen).reworded(|message| secrets.scrub(message).into_owned())),
+    }
+}
+
+/// The same report with stars for secrets, wherever a text holds one.
+fn scrubbed(value: serde_json::Value, secrets: &Secrets) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => Value::String(secrets.scrub(&text).into_owned()),
+        Value::Array(items) => items.into_iter().map(|item| scrubbed(item, secrets)).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (name, scrubbed(value, secrets))).collect()
+        }
+        other => other,
     }
 }
 
@@ -153,7 +167,16 @@ fn hint(subject: &Subject<'_>, seen: &Examination) -> Option<String> {
         return Some(format!("likely because {}{what}", problem.message));
     }
     match &error.cause {
-        Cause::Unauthorized { .. } => Some(format!("switchboard reauth {word}, or check its headers")),
+        Cause::Unauthorized { .. } if subject.origin.path.is_none() => {
+            Some("it wants to know who asks: give it a --header".to_owned())
+        }
+        Cause::Unauthorized { .. } => {
+            Some(format!("it wants to know who asks: check its token and headers, switchboard why {word}"))
+        }
+        Cause::Exited { .. } if seen.stderr.trim().is_empty() => {
+            Some("it said nothing on its standard error; run the command by hand".to_owned())
+        }
+        Cause::Exited { .. } => Some("its last words are above".to_owned()),
         Cause::Timeout { .. } if seen.noise.0 > 0 => Some(
             "its standard output carries text that is no MCP message; it must keep that for standard error"
                 .to_owned(),
@@ -219,7 +242,8 @@ fn lines(context: &Context, subject: &Subject<'_>, seen: &Examination) -> Vec<St
     let place = match (&subject.origin.path, subject.origin.line) {
         (Some(path), Some(line)) => format!("{} line {line}", context.env.display(path)),
         (Some(path), None) => context.env.display(path),
-        (None, _) => subject.origin.provider.id().to_owned(),
+        (None, _) if subject.origin.scope == Scope::Environment => "as typed".to_owned(),
+        (None, _) => subject.origin.provider.label().to_owned(),
     };
     let transport = subject.spec.transport.as_str();
     let name = excerpt(subject.name, 100);
@@ -237,7 +261,8 @@ fn lines(context: &Context, subject: &Subject<'_>, seen: &Examination) -> Vec<St
     if seen.noise.0 > 0 {
         let first = seen.noise.1.as_deref().unwrap_or_default();
         let count = seen.noise.0;
-        lines.push(format!("  noise         on standard output, {count} times something that is no message"));
+        let lines_word = if count == 1 { "line" } else { "lines" };
+        lines.push(format!("  noise         {count} {lines_word} on standard output that are no messages"));
         lines.push(format!("                first: {}", excerpt(first, 200)));
     }
     if seen.ending == Some(Ending::Killed) {

@@ -40,6 +40,8 @@ const EXIT_CODES: &str = "
 | 2 | usage or configuration: a wrong argument, a name that exists or does not, a broken file; `doctor` found an error |
 | 3 | login needed: the server wants to know who asks |
 | 4 | unreachable: the server does not start, does not answer or does not speak MCP |
+| 5 | the tool reported an error |
+| 6 | outcome unknown: the tool may have run, and there is no answer |
 | 7 | not approved: consent is needed and nobody could be asked |
 | 130 | interrupted |
 ";

@@ -14,7 +14,7 @@ pub enum Coercion {
         word: String,
     },
     /// A value that is not what the schema wants.
-    #[error("`{key}` must be {wanted}")]
+    #[error("`{key}` must be of type {wanted}")]
     Wrong {
         /// The key.
         key: String,
@@ -121,7 +121,7 @@ mod tests {
             "free": [1], "t": "a=b"});
         assert_eq!(Value::Object(read.unwrap()), expected);
         let wrong = arguments(&words(&["i=five"]), &schema).unwrap_err();
-        assert_eq!(wrong.to_string(), "`i` must be integer");
+        assert_eq!(wrong.to_string(), "`i` must be of type integer");
         assert!(matches!(arguments(&words(&["bare"]), &schema), Err(Coercion::NoValue { .. })));
         assert_eq!(arguments(&words(&["l=[3,4]"]), &schema).unwrap()["l"], json!([3, 4]));
     }

@@ -56,9 +56,10 @@ pub(crate) async fn perform(
             return Err(CallError::Failed { server: entry.server.clone(), error, stderr });
         }
         is_first = false;
-        // The owner learns of the loss by itself; a link that only this request could not use is made anew.
-        if lease.link.is_up() {
-            handle.reconnect().await;
+        // The owner learns of a loss by itself. Over HTTP a broken request says nothing of the next one, and others may be
+        // under way on the same link: it stays.
+        if lease.link.is_up() && lease.link.transport() != "http" {
+            handle.useless(&lease.link, &error).await;
         }
     }
 }

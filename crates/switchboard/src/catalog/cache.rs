@@ -128,7 +128,11 @@ impl Cache {
 
     fn keep(&self, key: &str, written: &Written<'_>) -> std::io::Result<()> {
         fs::create_dir_all(&self.dir)?;
-        let mut out = AtomicWriteFile::open(self.file(key))?;
+        let mut options = AtomicWriteFile::options();
+        // What servers offer may tell of private things.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut out = options.open(self.file(key))?;
         out.write_all(&serde_json::to_vec(written).map_err(std::io::Error::other)?)?;
         out.commit()
     }

@@ -35,7 +35,7 @@ impl Catalog {
         if let Some(entry) = exact {
             return Ok(entry);
         }
-        let readings: [Reading; 3] = [is_spelled, is_styled, is_bare];
+        let readings: [Reading; 4] = [is_spelled, is_styled, is_bare, is_like];
         for reading in readings {
             let fits = |entry: &&Entry| reading(&entry.server, &entry.tool.name, spelling);
             let found: Vec<&Entry> = self.tools.iter().filter(of_server).filter(fits).collect();
@@ -95,6 +95,11 @@ fn is_styled(server: &str, tool: &str, spelling: &str) -> bool {
     let apart = spelling.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
     styles.iter().any(|style| naming::name(server, tool, *style) == spelling)
         || apart.is_some_and(|(server, tool)| naming::name(server, tool, NameStyle::Standard) == standard())
+}
+
+/// The tool's own name, as far as names go.
+fn is_like(_server: &str, tool: &str, spelling: &str) -> bool {
+    naming::name("x", tool, NameStyle::Standard) == naming::name("x", spelling, NameStyle::Standard)
 }
 
 /// The tool's own name alone.

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::fault::Fault;
 use super::offer::Offer;
 use super::recipe::Recipe;
-use crate::wire::Link;
+use crate::wire::{Error, Link};
 
 /// Where a server stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +94,7 @@ pub(super) enum Command {
     Wake,
     Reconnect,
     Rest,
+    Useless { link: Link, error: Error },
     Stop(oneshot::Sender<()>),
 }
 
@@ -194,6 +195,16 @@ impl Handle {
     /// Starts it anew, whatever happened before.
     pub async fn reconnect(&self) {
         let _stopped = self.commands.send(Command::Reconnect).await;
+    }
+
+    /// Says that the link could not be used, and comes back when it is no longer handed out.
+    pub(crate) async fn useless(&self, link: &Link, error: &Error) {
+        let command = Command::Useless { link: link.clone(), error: error.clone() };
+        if self.commands.send(command).await.is_ok() {
+            let mut view = self.view.clone();
+            let is_gone = |view: &View| view.link.as_ref().is_none_or(|current| !current.is(link));
+            let _stopped = view.wait_for(is_gone).await;
+        }
     }
 
     /// Stops it until it is needed again.

@@ -42,8 +42,8 @@ pub(crate) enum Gravity {
 pub(crate) enum State<L, E> {
     /// Nobody needs it yet.
     Dormant,
-    /// A job is opening it.
-    Starting,
+    /// A job is opening it; why it failed before, if it did.
+    Starting { before: Option<E> },
     /// It is up.
     Ready { link: L },
     /// It will be tried again.
@@ -77,6 +77,10 @@ pub(crate) enum Event<L, C, E> {
     PauseOver { attempt: u64 },
     /// Nobody used it for long.
     Idle,
+    /// It is not to be up until somebody needs it.
+    Rest,
+    /// The link of that attempt is of no use, though it stands.
+    Useless { attempt: u64, error: E },
     /// It is over.
     Stop,
 }
@@ -144,25 +148,31 @@ impl<L: Clone, C, E: Clone> Machine<L, C, E> {
             Event::NotOpened { attempt, error, gravity } if self.is_starting(attempt) => {
                 self.not_opened(error, gravity)
             }
-            Event::Lost { attempt, error } if attempt == self.attempt => self.lost(error, now),
+            Event::Lost { attempt, error } | Event::Useless { attempt, error } if attempt == self.attempt => {
+                self.lost(error, now)
+            }
             Event::PauseOver { attempt } if attempt == self.attempt => match self.state {
                 State::Waiting { .. } => self.start(),
                 _ => Vec::new(),
             },
-            Event::NotOpened { .. } | Event::Lost { .. } | Event::PauseOver { .. } => Vec::new(),
+            Event::NotOpened { .. }
+            | Event::Lost { .. }
+            | Event::PauseOver { .. }
+            | Event::Useless { .. } => Vec::new(),
             Event::Idle => self.idle(),
+            Event::Rest => self.rest(),
             Event::Stop => self.stop(),
         }
     }
 
     fn is_starting(&self, attempt: u64) -> bool {
-        attempt == self.attempt && matches!(self.state, State::Starting)
+        attempt == self.attempt && matches!(self.state, State::Starting { .. })
     }
 
     fn call(&mut self, call: C) -> Effects<L, C, E> {
         match &self.state {
             State::Ready { link } => vec![Effect::Send { link: link.clone(), call }],
-            State::Starting | State::Waiting { .. } => {
+            State::Starting { .. } | State::Waiting { .. } => {
                 self.queue.push_back(call);
                 Vec::new()
             }
@@ -181,7 +191,7 @@ impl<L: Clone, C, E: Clone> Machine<L, C, E> {
     fn wake(&mut self) -> Effects<L, C, E> {
         match self.state {
             State::Dormant | State::Failed { .. } | State::NeedsLogin { .. } => self.start(),
-            State::Starting
+            State::Starting { .. }
             | State::Ready { .. }
             | State::Waiting { .. }
             | State::Suspended { .. }
@@ -203,7 +213,11 @@ impl<L: Clone, C, E: Clone> Machine<L, C, E> {
     /// Begins a new attempt; whatever an older one brings is late.
     fn start(&mut self) -> Effects<L, C, E> {
         self.attempt += 1;
-        self.state = State::Starting;
+        let before = match &self.state {
+            State::Waiting { error } => Some(error.clone()),
+            _ => None,
+        };
+        self.state = State::Starting { before };
         vec![Effect::Open { attempt: self.attempt }]
     }
 
@@ -219,18 +233,12 @@ impl<L: Clone, C, E: Clone> Machine<L, C, E> {
     }
 
     fn not_opened(&mut self, error: E, gravity: Gravity) -> Effects<L, C, E> {
-        let is_over = match gravity {
-            Gravity::Login => {
-                self.state = State::NeedsLogin { error: error.clone() };
-                true
-            }
-            Gravity::Lasting => {
-                self.state = State::Failed { error: error.clone() };
-                true
-            }
+        match gravity {
+            Gravity::Login => self.state = State::NeedsLogin { error: error.clone() },
+            Gravity::Lasting => self.state = State::Failed { error: error.clone() },
             Gravity::Passing => return self.try_later(error),
-        };
-        if is_over { self.refuse_all(&error) } else { Vec::new() }
+        }
+        self.refuse_all(&error)
     }
 
     fn lost(&mut self, error: E, now: Duration) -> Effects<L, C, E> {
@@ -280,6 +288,18 @@ impl<L: Clone, C, E: Clone> Machine<L, C, E> {
         }
         let effects = self.close();
         self.state = State::Dormant;
+        effects
+    }
+
+    /// Whatever was under way is late from now on.
+    fn rest(&mut self) -> Effects<L, C, E> {
+        if matches!(self.state, State::Stopped) {
+            return Vec::new();
+        }
+        let mut effects = self.close();
+        self.attempt += 1;
+        self.state = State::Dormant;
+        effects.extend(self.queue.drain(..).map(|call| Effect::Refuse { call, error: None }));
         effects
     }
 

@@ -31,7 +31,6 @@ enum Done {
     NotOpened { attempt: u64, fault: Fault },
     PauseOver { attempt: u64 },
     Fetched { attempt: u64, offer: Box<Offer> },
-    Closed,
 }
 
 /// What woke the owner.
@@ -54,6 +53,8 @@ pub(super) struct Owner {
     changed: Arc<Notify>,
     in_use: Arc<AtomicUsize>,
     jobs: JoinSet<Done>,
+    /// Links on their way out; never given up.
+    closing: JoinSet<()>,
     started: Instant,
     /// When the server was last in use.
     used: Instant,
@@ -116,6 +117,7 @@ impl Owner {
             changed: Arc::clone(changed),
             in_use,
             jobs: JoinSet::new(),
+            closing: JoinSet::new(),
             started: now,
             used: now,
             refresh: Refresh::default(),
@@ -137,8 +139,9 @@ impl Owner {
             self.publish();
         }
         self.publish();
-        // Links end in order before the task does.
-        while self.jobs.join_next().await.is_some() {}
+        // What is still being opened or fetched is given up; links end in order before the task does.
+        self.jobs.shutdown().await;
+        while self.closing.join_next().await.is_some() {}
         for waiting in self.leaving.drain(..) {
             let _gone = waiting.send(());
         }
@@ -153,9 +156,11 @@ impl Owner {
         let idle = self.idle_at().filter(|_| link.is_some());
         let refresh = self.refresh.due().filter(|_| link.is_some());
         tokio::select! {
+            biased;
+            // First: nobody may be given a link that is gone.
+            error = lost(link.as_ref()) => Woken::Lost(error),
             command = self.commands.recv() => Woken::Command(command),
             Some(done) = self.jobs.join_next() => Woken::Done(done),
-            error = lost(link.as_ref()) => Woken::Lost(error),
             notice = notice(link.as_ref()) => Woken::Notice(notice),
             () = at(refresh) => Woken::Refresh,
             () = at(idle) => Woken::Idle,
@@ -180,7 +185,8 @@ impl Owner {
             }
             Woken::Command(Some(Command::Wake)) => self.step(Event::Wake),
             Woken::Command(Some(Command::Reconnect)) => self.step(Event::Reconnect),
-            Woken::Command(Some(Command::Rest)) => self.step(Event::Idle),
+            Woken::Command(Some(Command::Rest)) => self.step(Event::Rest),
+            Woken::Command(Some(Command::Useless { link, error })) => self.useless(&link, &error),
             Woken::Done(done) => self.done(done),
             Woken::Lost(error) => {
                 let attempt = self.machine.attempt();
@@ -203,6 +209,15 @@ impl Owner {
         false
     }
 
+    /// Somebody could not use the link. If it is still the one we have, it is made anew.
+    fn useless(&mut self, link: &Link, error: &Error) {
+        let is_current = matches!(self.machine.state(), State::Ready { link: current } if current.is(link));
+        if is_current {
+            let fault = Arc::new(Fault::of(&self.recipe.get().name, error));
+            self.step(Event::Useless { attempt: self.machine.attempt(), error: fault });
+        }
+    }
+
     fn done(&mut self, done: Result<Done, JoinError>) {
         match done {
             Ok(Done::Opened { attempt, link, offer }) => {
@@ -222,15 +237,18 @@ impl Owner {
             }
             Ok(Done::PauseOver { attempt }) => self.step(Event::PauseOver { attempt }),
             Ok(Done::Fetched { attempt, offer }) => {
-                self.refresh.finished(Instant::now());
                 if attempt == self.machine.attempt() {
+                    self.refresh.finished(Instant::now());
                     self.offer(*offer);
                 }
             }
-            Ok(Done::Closed) => {}
             // A panic in a job costs that attempt only.
             Err(_) => {
                 self.refresh.is_running = false;
+                let attempt = self.machine.attempt();
+                let fault = Fault::of(&self.recipe.get().name, &Error::broken());
+                let gravity = fault.gravity();
+                self.step(Event::NotOpened { attempt, error: Arc::new(fault), gravity });
             }
         }
     }
@@ -265,10 +283,8 @@ impl Owner {
                 drop(call.send(Err(error.map_or(Refused::Stopped, Refused::Fault))));
             }
             Effect::Close { link } => {
-                self.jobs.spawn(async move {
-                    link.stop().await;
-                    Done::Closed
-                });
+                while self.closing.try_join_next().is_some() {}
+                self.closing.spawn(async move { drop(link.stop().await) });
             }
         }
     }
@@ -312,7 +328,8 @@ impl Owner {
     fn publish(&self) {
         let (status, link) = match self.machine.state() {
             State::Dormant => (Status::Dormant, None),
-            State::Starting => (Status::Connecting, None),
+            State::Starting { before: None } => (Status::Connecting, None),
+            State::Starting { before: Some(error) } => (Status::Waiting(Arc::clone(error)), None),
             State::Ready { link } => (Status::Connected, Some(link.clone())),
             State::Waiting { error } => (Status::Waiting(Arc::clone(error)), None),
             State::NeedsLogin { error } => (Status::NeedsLogin(Arc::clone(error)), None),

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::timeout;
+
 use super::fault::Fault;
 use super::offer::Offer;
 use crate::config::ServerSpec;
@@ -110,10 +112,19 @@ impl Recipe {
             trace: None,
             steps: Arc::new(Steps::new(None)),
         };
-        let link =
-            wire::open(&launch, &terms).await.map_err(|failure| Fault::not_opened(&launch, *failure))?;
+        let link = wire::open(&launch, &terms).await.map_err(|failure| {
+            // What was remembered of it may be why.
+            memory.forget(&launch.identity);
+            Fault::not_opened(&launch, *failure)
+        })?;
         memory.remember(&launch.identity, link.facts().era);
-        match link.tools().await {
+        let listed = match self.startup().map(|limit| (limit, limit.saturating_sub(terms.steps.elapsed()))) {
+            None => link.tools().await,
+            Some((after, left)) => timeout(left, link.tools()).await.unwrap_or_else(|_| {
+                Err(wire::Error::maybe(wire::Cause::Timeout { waiting_for: "tools/list".to_owned(), after }))
+            }),
+        };
+        match listed {
             Ok(tools) => {
                 let offer = Offer::new(link.facts().clone(), tools);
                 Ok((link, offer))

@@ -1,4 +1,4 @@
-//! Keeps the catalog true: built anew whenever a server changes, published when it differs, cached for the next start.
+//! Keeps the catalog true: built anew and published whenever a server changes, cached for the next start.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, Weak};

@@ -38,6 +38,8 @@ pub struct LoadError {
     pub retryable: bool,
     /// The server is `required`.
     pub is_required: bool,
+    /// The last line on the standard error of its process.
+    pub last_words: Option<String>,
 }
 
 /// Starts a session and waits until every server without cached tools is live or failed.
@@ -55,7 +57,9 @@ pub fn cached(options: &Options) -> (Arc<Discovery>, Catalog) {
     let cache = Cache::of(&options.env);
     let now = SystemTime::now();
     let mut offers = Vec::new();
-    for server in discovery.servers.iter().filter(|server| server.state() == State::Enabled) {
+    let is_wanted = |name: &str| options.only.as_ref().is_none_or(|only| only.contains(name));
+    let enabled = discovery.servers.iter().filter(|server| server.state() == State::Enabled);
+    for server in enabled.filter(|server| is_wanted(&server.name)) {
         let Ok(spec) = &server.definition else { continue };
         let spec = own_spec(options.own_program.as_deref(), server, spec).unwrap_or_else(|| (**spec).clone());
         let key = Identity::key_of(&spec, &server.origin, &discovery.project);
@@ -94,6 +98,12 @@ impl Session {
                     hint: fault.hint.clone(),
                     retryable: fault.is_transient,
                     is_required: required.contains(report.name.as_str()),
+                    last_words: fault
+                        .stderr
+                        .lines()
+                        .rev()
+                        .find(|line| !line.trim().is_empty())
+                        .map(str::to_owned),
                 });
             }
         }
@@ -106,6 +116,7 @@ impl Session {
                     hint: None,
                     retryable: false,
                     is_required: false,
+                    last_words: None,
                 });
             }
         }
@@ -119,6 +130,7 @@ impl Session {
                 hint: problem.hint.clone(),
                 retryable: false,
                 is_required: false,
+                last_words: None,
             }));
         }
         errors

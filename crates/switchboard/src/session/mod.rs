@@ -130,7 +130,8 @@ impl Session {
         self.scope.limit(whole)
     }
 
-    /// Resolves when the catalog changed since the last time; the way to live refresh.
+    /// Tells when the whole catalog may have changed; the way to live refresh. Take [`Session::catalog`] then: it has what
+    /// this part of the session may see.
     pub fn watch_catalog(&self) -> watch::Receiver<Arc<Catalog>> {
         self.inner.catalog.subscribe()
     }

@@ -79,22 +79,33 @@ impl Scope {
         }
     }
 
+    pub(super) fn sees_tool(&self, server: &str, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Servers(servers) => servers.contains(server),
+            Self::Tools(tools) => tools.contains(name),
+        }
+    }
+
+    /// Whether resources and prompts of a server may be used.
+    pub(super) fn sees_rest(&self, server: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Servers(servers) => servers.contains(server),
+            Self::Tools(_) => false,
+        }
+    }
+
     pub(super) fn limit(&self, catalog: Arc<Catalog>) -> Arc<Catalog> {
         if *self == Self::All {
             return catalog;
         }
         let mut part = Arc::unwrap_or_clone(catalog);
-        part.tools.retain(|entry| match self {
-            Self::All => true,
-            Self::Servers(servers) => servers.contains(&entry.server),
-            Self::Tools(tools) => tools.contains(&entry.name),
-        });
-        if let Self::Servers(servers) = self {
-            part.resources.retain(|of| servers.contains(&of.server));
-            part.templates.retain(|of| servers.contains(&of.server));
-            part.prompts.retain(|of| servers.contains(&of.server));
-            part.instructions.retain(|of| servers.contains(&of.server));
-        }
+        part.tools.retain(|entry| self.sees_tool(&entry.server, &entry.name));
+        part.resources.retain(|of| self.sees_rest(&of.server));
+        part.templates.retain(|of| self.sees_rest(&of.server));
+        part.prompts.retain(|of| self.sees_rest(&of.server));
+        part.instructions.retain(|of| self.sees_server(&of.server));
         Arc::new(part)
     }
 }

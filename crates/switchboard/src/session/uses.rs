@@ -113,6 +113,10 @@ impl Session {
     async fn run(&self, entry: &Entry, arguments: &Json, request: Request<'_>) -> Result<Outcome, CallError> {
         let stopped = || CallError::Stopped { server: entry.server.clone() };
         let handle = self.handle(&entry.server).ok_or_else(stopped)?;
+        if !self.scope.sees_tool(&entry.server, &entry.name) {
+            let reason = format!("`{}` is outside of this part of the session", entry.name);
+            return Err(CallError::Denied { server: entry.server.clone(), reason });
+        }
         let mut outcome = perform(&handle, entry, arguments, request).await?;
         let limit = usize::try_from(self.discovery().settings.max_output_bytes).unwrap_or(usize::MAX);
         let dir = self.inner.options.env.switchboard_home().join("cache").join("results");
@@ -168,7 +172,7 @@ impl Session {
         F: Future<Output = Result<T, crate::wire::Error>>,
     {
         let stopped = || CallError::Stopped { server: server.to_owned() };
-        let handle = self.handle(server).ok_or_else(stopped)?;
+        let handle = self.handle(server).filter(|_| self.scope.sees_rest(server)).ok_or_else(stopped)?;
         with_link(&handle, server, work).await
     }
 }

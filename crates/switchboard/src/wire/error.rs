@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::era::{HANDSHAKES, MODERN};
 use super::message::RpcError;
 use crate::json::Json;
 use crate::problem::Explain;
@@ -178,6 +179,11 @@ impl Error {
         Self { cause, sent: Sent::Maybe }
     }
 
+    /// Something on our own side broke.
+    pub(crate) fn broken() -> Self {
+        Self::never(Cause::Malformed { why: "opening it failed on our side".to_owned() })
+    }
+
     /// Whether the connection itself is gone, rather than one request.
     pub const fn is_lost(&self) -> bool {
         matches!(self.cause, Cause::Exited { .. } | Cause::Closed | Cause::Stopped | Cause::Start { .. })
@@ -299,7 +305,10 @@ impl fmt::Display for Cause {
             Self::Unreachable { url, step, why } => write!(f, "cannot reach {url}: {} {why}", step.word()),
             Self::CutOff => f.write_str("the answer was cut off"),
             Self::SessionLost => f.write_str("the server forgot the session"),
-            Self::Version { theirs } => write!(f, "no common protocol version; the server speaks {theirs}"),
+            Self::Version { theirs } => {
+                let ours = HANDSHAKES.join(", ");
+                write!(f, "no common protocol version: the server speaks {theirs}, we speak {MODERN}, {ours}")
+            }
             Self::TooManyRounds { rounds } => write!(f, "the server asked for input {rounds} times"),
             Self::Declined { what } => write!(f, "the server needs {what}, which nobody here answers"),
         }
@@ -379,11 +388,13 @@ impl Explain for Error {
     fn hint(&self) -> Option<String> {
         let hint = match &self.cause {
             Cause::Start { .. } => "check `command`, and that the file may be executed",
-            Cause::Exited { .. } => "run the command by hand to see what it says; its last words are above",
+            Cause::Exited { .. } => "see what it says: switchboard test NAME",
             Cause::Timeout { .. } => {
                 "raise `timeout` or `startupTimeout` of this server (milliseconds, 0 = no limit)"
             }
-            Cause::Unauthorized { .. } => "log in with `switchboard reauth NAME`, or check its headers",
+            Cause::Unauthorized { .. } => {
+                "it wants to know who asks: check its token and headers, switchboard why NAME"
+            }
             Cause::NotMcp { .. } | Cause::Http { status: 404 | 405, .. } => {
                 "check the address; MCP endpoints often end in /mcp or /sse"
             }

@@ -68,7 +68,7 @@ impl Link {
         let mut all = std::collections::HashMap::new();
         let items = std::mem::take(&mut listing.items);
         for (index, tool) in items.into_iter().enumerate() {
-            let mirrors = match header_rules(&tool) {
+            let mirrors = match headers::mirrors_in(&tool.input_schema) {
                 Ok(mirrors) => mirrors,
                 Err(reason) if is_http => {
                     listing.odd.push(Odd { index, name: Some(tool.name), reason, raw: tool.raw });
@@ -155,15 +155,6 @@ impl Link {
     }
 }
 
-/// Most tools have none; looking for the word is cheaper than taking the schema apart.
-fn header_rules(tool: &Tool) -> Result<Vec<headers::Mirror>, String> {
-    if tool.input_schema.mentions("x-mcp-header") {
-        headers::mirrors(&tool.input_schema.value())
-    } else {
-        Ok(Vec::new())
-    }
-}
-
 /// Whether the answer is a task in place of a result. Most are not; looking for the word is cheaper than a walk.
 fn is_task(result: &Json) -> bool {
     result.mentions("\"task\"") && message::fields(result).iter().any(|(name, _)| name == "task")
@@ -178,6 +169,7 @@ impl Shared {
         }
         let mut cursor: Option<String> = None;
         let mut seen = BTreeSet::new();
+        let mut n_bytes = 0;
         for n_pages in 1.. {
             let params = match &cursor {
                 Some(cursor) => Params::new().with("cursor", json!(cursor)),
@@ -192,15 +184,18 @@ impl Shared {
             listing.hint = if n_pages == 1 { hint } else { listing.hint.and(hint) };
             let room = self.limits.items.saturating_sub(listing.items.len());
             let n_items = items.len();
+            n_bytes += result.len();
             listing.items.extend(items.into_iter().take(room));
-            listing.odd.extend(odd);
-            listing.notes.extend(notes);
+            listing.odd.extend(odd.into_iter().take(self.limits.items));
+            listing.notes.extend(notes.into_iter().take(self.limits.items));
             if n_items > room {
                 listing.cut = Some(format!("more than {} items", self.limits.items));
                 break;
             }
             let Some(next) = next else { break };
-            listing.cut = if n_pages >= self.limits.pages {
+            listing.cut = if n_bytes > self.limits.message {
+                Some(format!("more than {} bytes", self.limits.message))
+            } else if n_pages >= self.limits.pages {
                 Some(format!("more than {} pages", self.limits.pages))
             } else if !seen.insert(next.clone()) {
                 Some("the server gives the same cursor again".to_owned())
@@ -280,7 +275,7 @@ impl Shared {
         let listing: Listing<Tool> = self.list("tools", "tools/list").await?;
         let mut traits = self.traits.lock().unwrap_or_else(PoisonError::into_inner);
         for tool in &listing.items {
-            let mirrors = header_rules(tool).unwrap_or_default();
+            let mirrors = headers::mirrors_in(&tool.input_schema).unwrap_or_default();
             traits.insert(tool.name.clone(), Traits { mirrors, task: tool.task_support });
         }
         Ok(())

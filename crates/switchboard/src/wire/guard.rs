@@ -203,7 +203,7 @@ mod unix {
             }
             reap(server, status);
             // A process whose threads are still ending looks dead before it can be buried, and how it ended is not known.
-            let is_over = status.is_some() && descendants().is_empty();
+            let is_over = status.is_some() && descendants(server).is_empty();
             if is_over || Instant::now() >= deadline {
                 return;
             }
@@ -220,13 +220,21 @@ mod unix {
         if server_lives {
             let _gone = rustix::process::kill_process_group(server, signal);
         }
-        for pid in descendants() {
+        for pid in descendants(server) {
             let _gone = rustix::process::kill_process(pid, signal);
         }
     }
 
+    /// What is left of the server's group, which is all that can be known here.
+    #[cfg(not(target_os = "linux"))]
+    fn descendants(server: Pid) -> HashSet<Pid> {
+        let is_left = rustix::process::test_kill_process_group(server).is_ok();
+        is_left.then_some(server).into_iter().collect()
+    }
+
     /// Every living process below us, however it detached itself from its parent.
-    fn descendants() -> HashSet<Pid> {
+    #[cfg(target_os = "linux")]
+    fn descendants(_server: Pid) -> HashSet<Pid> {
         let mut parents = Vec::new();
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Response};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use url::Url;
@@ -69,6 +69,8 @@ pub(crate) struct Http {
 pub(crate) enum Errand {
     Say(Frame),
     Drain(Response),
+    /// Tell when everything was said.
+    Finish(oneshot::Sender<()>),
 }
 
 /// What is needed to speak HTTP with a server.
@@ -331,7 +333,10 @@ impl Http {
     /// Waits a moment for the server's own stream: what a call makes it ask may come there.
     pub(crate) async fn heard(&self) {
         let mut listening = self.listening.subscribe();
-        let _too_long = timeout(HEARD, listening.wait_for(|listening| *listening)).await;
+        if timeout(HEARD, listening.wait_for(|listening| *listening)).await.is_err() {
+            // A server that holds it back for ever is waited for once.
+            self.listening.send_replace(true);
+        }
     }
 
     /// An answer with a status that says no. What it says in the protocol counts more than the number.
@@ -380,6 +385,14 @@ impl Http {
         let _too_busy = self.errands.try_send(Errand::Drain(response));
     }
 
+    /// Waits until what is said in the background was said, such as that a call is no longer needed.
+    pub(crate) async fn finish_errands(&self) {
+        let (done, finished) = oneshot::channel();
+        if self.errands.try_send(Errand::Finish(done)).is_ok() {
+            let _stuck = timeout(GOODBYE, finished).await;
+        }
+    }
+
     /// Tells the server that the session is over.
     pub(crate) async fn goodbye(&self) {
         let Some(session) = self.session() else { return };
@@ -390,19 +403,24 @@ impl Http {
 }
 
 async fn run_errands(http: std::sync::Weak<Http>, mut work: mpsc::Receiver<Errand>) {
-    let mut running = JoinSet::new();
+    let mut saying = JoinSet::new();
+    let mut draining = JoinSet::new();
     while let Some(errand) = work.recv().await {
-        while running.try_join_next().is_some() {}
+        while saying.try_join_next().is_some() || draining.try_join_next().is_some() {}
         match errand {
             Errand::Say(frame) => {
                 let Some(http) = http.upgrade() else { return };
-                running.spawn(async move { drop(timeout(GOODBYE, http.exchange(frame)).await) });
+                saying.spawn(async move { drop(timeout(GOODBYE, http.exchange(frame)).await) });
             }
             Errand::Drain(mut response) => {
-                running.spawn(async move {
+                draining.spawn(async move {
                     let _cut =
                         timeout(DRAIN, async { while let Ok(Some(_)) = response.chunk().await {} }).await;
                 });
+            }
+            Errand::Finish(done) => {
+                while saying.join_next().await.is_some() {}
+                let _nobody_waits = done.send(());
             }
         }
     }

@@ -1,9 +1,12 @@
 //! A transport that is up, before anybody has said hello: the ledger, what carries messages, and the tasks behind both.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use tokio::task::JoinSet;
+use tokio::sync::oneshot;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
 
 use super::child::{Ending, Process, Streams};
 use super::error::{Cause, Error};
@@ -17,6 +20,9 @@ use super::stdio;
 use crate::resolve::{Address, Child};
 use crate::secret::Secrets;
 
+/// For what was said last to reach a process.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
 /// Ends with everything behind it when dropped.
 #[derive(Debug)]
 pub(crate) struct Line {
@@ -24,6 +30,9 @@ pub(crate) struct Line {
     pub(crate) desk: Desk,
     pub(crate) process: Option<Arc<Process>>,
     pub(crate) tasks: JoinSet<()>,
+    /// Resolves when everything for a process was written.
+    written: Option<oneshot::Receiver<()>>,
+    listening: Option<AbortHandle>,
 }
 
 impl Line {
@@ -35,8 +44,10 @@ impl Line {
             Process::start(child, terms.guard.as_ref()).map_err(Error::never)?;
         let process = Arc::new(process);
         let limit = terms.limits.message;
-        let queue = stdio::attach(&process, (input, output), child, (&router, limit), &mut tasks);
-        Ok(Self::new((router, questions), Carrier::Pipe(queue), Some(process), tasks, terms))
+        let (queue, written) = stdio::attach(&process, (input, output), child, (&router, limit), &mut tasks);
+        let mut line = Self::new((router, questions), Carrier::Pipe(queue), Some(process), tasks, terms);
+        line.written = Some(written);
+        Ok(line)
     }
 
     /// Prepares to speak Streamable HTTP; nothing is sent yet.
@@ -70,15 +81,26 @@ impl Line {
         let desk = Desk { server: terms.server.clone(), host: Arc::clone(&terms.host), thinking };
         let peer = Peer { router, carrier };
         tasks.spawn(questions::serve(desk.clone(), peer.clone(), questions));
-        Self { peer, desk, process, tasks }
+        Self { peer, desk, process, tasks, written: None, listening: None }
+    }
+
+    /// Listens to what the server says unasked; to one stream at a time.
+    pub(crate) fn listen(&mut self, http: &Arc<Http>) {
+        if let Some(before) = self.listening.replace(self.tasks.spawn(Arc::clone(http).listen())) {
+            before.abort();
+        }
     }
 
     /// Ends it in order: says goodbye, closes, waits, and only then uses force.
     pub(crate) async fn stop(&mut self) -> Ending {
         if let Carrier::Http(http) = &self.peer.carrier {
+            http.finish_errands().await;
             http.goodbye().await;
         }
         self.peer.router.lose(&Cause::Stopped);
+        if let Some(written) = self.written.take() {
+            let _stuck = timeout(LAST_WORDS, written).await;
+        }
         // Ends the writer, which closes the input of a process.
         self.tasks.shutdown().await;
         match &self.process {

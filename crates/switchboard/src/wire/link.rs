@@ -83,7 +83,8 @@ impl Link {
         if facts.era == Era::Handshake
             && let Carrier::Http(http) = &line.peer.carrier
         {
-            line.tasks.spawn(Arc::clone(http).listen());
+            let http = Arc::clone(http);
+            line.listen(&http);
         }
         let shared = Shared {
             peer: line.peer.clone(),
@@ -99,6 +100,11 @@ impl Link {
             renewals: tokio::sync::Mutex::new(0),
         };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// Whether both are the same connection.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// What the server says of itself.
@@ -275,7 +281,7 @@ impl Shared {
         concluded.unwrap_or_else(late).map_err(never)?;
         *renewals += 1;
         if let Some(line) = self.line.lock().await.as_mut() {
-            line.tasks.spawn(Arc::clone(http).listen());
+            line.listen(http);
         }
         self.peer.router.notices.push(Notice::SessionRenewed);
         Ok(())

@@ -41,6 +41,11 @@ impl Memory {
         let _forgotten = self.write(&self.file(identity), era);
     }
 
+    /// Forgets what it spoke: it did not work out.
+    pub fn forget(&self, identity: &Identity) {
+        let _not_there = fs::remove_file(self.file(identity));
+    }
+
     fn write(&self, file: &Path, era: Era) -> std::io::Result<()> {
         fs::create_dir_all(&self.dir)?;
         let mut out = AtomicWriteFile::open(file)?;

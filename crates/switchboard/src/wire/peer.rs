@@ -167,7 +167,12 @@ impl Peer {
                     Ok(()) => carried = true,
                     Err(error) => return Err(waiting.refused(error)),
                 },
-                _ = thinking.changed() => {}
+                _ = thinking.changed() => {
+                    // What a person took to answer was not the server's time.
+                    if *thinking.borrow_and_update() == 0 {
+                        clock.extend();
+                    }
+                }
                 () = until(clock.deadline()) => {
                     // While the host thinks about a question of the server, the server waits for us.
                     if *thinking.borrow() > 0 {

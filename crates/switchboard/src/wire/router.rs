@@ -294,6 +294,11 @@ impl Router {
 
     /// A message over the limit: the request it answers is told at once, if its start names one; else everyone is.
     pub(crate) fn overflow(&self, head: &[u8], limit: usize) {
+        // Something the server says of its own is nobody's answer.
+        if is_of_the_server(head) {
+            self.stray.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
         let named = id_in(head);
         let entries: Vec<Pending> = {
             let mut state = self.lock();
@@ -467,6 +472,12 @@ fn subscription(params: &Json) -> Option<u64> {
 /// A number in either JSON spelling.
 fn number(raw: &str) -> Option<u64> {
     raw.trim_matches('"').parse().ok()
+}
+
+/// Whether the start of a message names a method, before anything else begins.
+fn is_of_the_server(head: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(head);
+    head.find("\"method\"").is_some_and(|at| head[..at].matches('{').count() == 1)
 }
 
 /// The id at the start of a message too large to be read whole. One that stands deeper belongs to something else.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -31,22 +31,36 @@ pub(crate) fn attach(
     launch: &Launch,
     (router, limit): (&Arc<Router>, usize),
     tasks: &mut JoinSet<()>,
-) -> mpsc::Sender<Frame> {
+) -> (mpsc::Sender<Frame>, oneshot::Receiver<()>) {
     let (queue, frames) = mpsc::channel(QUEUE);
-    tasks.spawn(write(input, frames, Arc::clone(router)));
+    let (tell, written) = oneshot::channel();
+    let writing = write(input, frames, Arc::clone(router));
+    tasks.spawn(async move {
+        writing.await;
+        let _nobody_waits = tell.send(());
+    });
     let (process, launch, router) = (Arc::clone(process), launch.clone(), Arc::clone(router));
     tasks.spawn(async move {
         read(output, limit, &router).await;
         let exit = process.ended(EXIT_GRACE).await;
         router.lose(&exit.map_or(Cause::Closed, |exit: Exit| process.cause(exit, &launch)));
     });
-    queue
+    (queue, written)
 }
 
-/// Writes until the queue is closed or the server stops listening. Dropping the input tells the server to end.
+/// Writes until the connection is given up or the server stops listening. What is queued then still goes out, such as the
+/// word that a call is no longer needed. Dropping the input tells the server to end.
 async fn write(mut input: ChildStdin, mut frames: mpsc::Receiver<Frame>, router: Arc<Router>) {
     let mut bundle = BytesMut::with_capacity(BUNDLE);
-    while let Some(frame) = frames.recv().await {
+    let given_up = router.lost();
+    tokio::pin!(given_up);
+    loop {
+        let frame = tokio::select! {
+            biased;
+            frame = frames.recv() => frame,
+            _ = &mut given_up => None,
+        };
+        let Some(frame) = frame else { return };
         append(&mut bundle, &frame, &router);
         while bundle.len() < BUNDLE {
             let Ok(frame) = frames.try_recv() else { break };

@@ -86,19 +86,23 @@ impl Link {
                 granted.insert(name.to_owned(), Value::Bool(true));
             }
         }
-        let mut uris = Vec::new();
+        let held = Held::Handshake { link: self.clone(), uris: Vec::new() };
+        // Made first: when one resource is refused, those before it are given back.
+        let mut subscription = Subscription { granted: Json::null(), held };
         if self.facts().can_also("resources", "subscribe") {
             for uri in &interest.uris {
                 let params = Params::new().with("uri", json!(uri));
                 self.shared.ask(self.shared.plain("resources/subscribe", params), &mut |_| {}).await?;
-                uris.push(uri.clone());
+                if let Held::Handshake { uris, .. } = &mut subscription.held {
+                    uris.push(uri.clone());
+                }
+            }
+            if !interest.uris.is_empty() {
+                granted.insert("resourceSubscriptions".to_owned(), json!(interest.uris));
             }
         }
-        if !uris.is_empty() {
-            granted.insert("resourceSubscriptions".to_owned(), json!(uris));
-        }
-        let held = Held::Handshake { link: self.clone(), uris };
-        Ok(Subscription { granted: Value::Object(granted).into(), held })
+        subscription.granted = Value::Object(granted).into();
+        Ok(subscription)
     }
 
     async fn listen(&self, interest: &Interest) -> Result<Subscription, Error> {

@@ -88,8 +88,8 @@ impl Shared {
             Rules::Handshake => self.follow_handshake_task(&id, &mut state).await,
             Rules::Modern => self.follow_modern_task(&id, state).await,
         };
-        // Whatever was learnt of its end, there is nothing left to cancel; only being dropped half-way is another matter.
-        leash.is_open = false;
+        // Where nothing was learnt of its end, the task may go on for nobody.
+        leash.is_open = followed.as_ref().is_err_and(|error| !matches!(error.cause, Cause::Rpc(_)));
         followed
     }
 

@@ -71,9 +71,9 @@ async fn what_the_protocol_owns_cannot_be_configured() {
             }
         }
         if link.facts().era == Era::Modern {
-            let line = &lines(&fake, "tools/call")[0];
-            assert_eq!(header(line, "mcp-method").as_deref(), Some("tools/call"));
-            assert_eq!(header(line, "mcp-name").as_deref(), Some("echo"));
+            let call = &lines(&fake, "tools/call")[0];
+            assert_eq!(header(call, "mcp-method").as_deref(), Some("tools/call"));
+            assert_eq!(header(call, "mcp-name").as_deref(), Some("echo"));
             // A request without a name has none, whatever is configured.
             assert_eq!(header(&lines(&fake, "tools/list")[0], "mcp-name"), None);
         }

@@ -135,6 +135,8 @@ enum Happening {
     Lost(u64),
     PauseOver(u64),
     Idle,
+    Rest,
+    Useless(u64),
     Stop,
     Later(u64),
 }
@@ -151,6 +153,8 @@ fn happening() -> impl Strategy<Value = Happening> {
         3 => back.clone().prop_map(Happening::Lost),
         3 => back.prop_map(Happening::PauseOver),
         1 => Just(Happening::Idle),
+        1 => Just(Happening::Rest),
+        1 => (0..3_u64).prop_map(Happening::Useless),
         1 => Just(Happening::Stop),
         2 => (0..40_u64).prop_map(Happening::Later),
     ]
@@ -186,6 +190,10 @@ proptest! {
                 Happening::Lost(back) => Event::Lost { attempt: attempt.saturating_sub(back), error: "x" },
                 Happening::PauseOver(back) => Event::PauseOver { attempt: attempt.saturating_sub(back) },
                 Happening::Idle => Event::Idle,
+                Happening::Rest => Event::Rest,
+                Happening::Useless(back) => {
+                    Event::Useless { attempt: attempt.saturating_sub(back), error: "x" }
+                }
                 Happening::Stop => { stopped = true; Event::Stop }
                 Happening::Later(by) => { now += seconds(by); continue; }
             };
