@@ -93,6 +93,27 @@ async fn a_lost_session_is_renewed_whatever_the_loss_looks_like() {
 }
 
 #[tokio::test]
+async fn a_renewed_session_is_listened_to_once() {
+    let said = json!({"method": "notifications/message", "params": {"level": "info", "data": "once"}});
+    let script = json!({"session": true, "listen": true, "on": {
+        "ping": {"times": [[{"default": true}, {"forget": true}], [{"broadcast": said}, {"default": true}]]},
+    }});
+    let (fake, link) = open(script).await;
+    crate::eventually(&fake, |line| line["http"]["method"] == "GET").await;
+    link.ping().await.unwrap();
+    echo(&link, "x").await.unwrap();
+    assert_eq!(link.notice().await, Notice::SessionRenewed);
+    // The stream of the old session is given up, the one of the new session is there.
+    crate::eventually(&fake, |line| line.get("closed").is_some()).await;
+    let gets = crate::at_last(&fake, 2, |line| line["http"]["method"] == "GET").await;
+    assert_ne!(header(&gets[0], "mcp-session-id"), header(&gets[1], "mcp-session-id"));
+    link.ping().await.unwrap();
+    assert!(matches!(link.notice().await, Notice::Log { .. }));
+    link.tools().await.unwrap();
+    assert_eq!(link.take_notice(), None);
+}
+
+#[tokio::test]
 async fn a_hundred_calls_that_lose_the_session_renew_it_once() {
     for session in [json!(true), json!("400")] {
         let directory = TempDir::new().unwrap();
