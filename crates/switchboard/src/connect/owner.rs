@@ -284,7 +284,9 @@ impl Owner {
             }
             Effect::Close { link } => {
                 while self.closing.try_join_next().is_some() {}
-                self.closing.spawn(async move { drop(link.stop().await) });
+                self.closing.spawn(async move {
+                    let _how_it_went = link.stop().await;
+                });
             }
         }
     }

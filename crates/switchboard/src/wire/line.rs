@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::oneshot;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::child::{Ending, Process, Streams};
@@ -32,7 +32,6 @@ pub(crate) struct Line {
     pub(crate) tasks: JoinSet<()>,
     /// Resolves when everything for a process was written.
     written: Option<oneshot::Receiver<()>>,
-    listening: Option<AbortHandle>,
 }
 
 impl Line {
@@ -81,14 +80,7 @@ impl Line {
         let desk = Desk { server: terms.server.clone(), host: Arc::clone(&terms.host), thinking };
         let peer = Peer { router, carrier };
         tasks.spawn(questions::serve(desk.clone(), peer.clone(), questions));
-        Self { peer, desk, process, tasks, written: None, listening: None }
-    }
-
-    /// Listens to what the server says unasked; to one stream at a time.
-    pub(crate) fn listen(&mut self, http: &Arc<Http>) {
-        if let Some(before) = self.listening.replace(self.tasks.spawn(Arc::clone(http).listen())) {
-            before.abort();
-        }
+        Self { peer, desk, process, tasks, written: None }
     }
 
     /// Ends it in order: says goodbye, closes, waits, and only then uses force.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use super::child::{Ending, Process};
@@ -54,8 +55,16 @@ pub(super) struct Shared {
     log_level: Mutex<Option<String>>,
     /// What runs behind the connection. Waited for only by whoever ends or renews it.
     line: tokio::sync::Mutex<Option<Line>>,
-    /// How often the session was renewed: whoever finds it renewed since need not do it again.
-    renewals: tokio::sync::Mutex<u64>,
+    renewals: tokio::sync::Mutex<Renewals>,
+}
+
+/// Held while a session is renewed.
+#[derive(Debug)]
+struct Renewals {
+    /// How often it was: whoever finds it renewed since need not do it again.
+    count: u64,
+    /// Hears what the server says unasked, in the session of now.
+    listener: Option<AbortHandle>,
 }
 
 /// What calling a tool needs to know of it.
@@ -80,12 +89,12 @@ pub(super) struct Asking<'a> {
 
 impl Link {
     pub(super) fn new(mut line: Line, facts: Facts, launch: &Launch, terms: &Terms) -> Self {
-        if facts.era == Era::Handshake
-            && let Carrier::Http(http) = &line.peer.carrier
-        {
-            let http = Arc::clone(http);
-            line.listen(&http);
-        }
+        let listener = match &line.peer.carrier {
+            Carrier::Http(http) if facts.era == Era::Handshake => {
+                Some(line.tasks.spawn(Arc::clone(http).listen()))
+            }
+            _ => None,
+        };
         let shared = Shared {
             peer: line.peer.clone(),
             desk: line.desk.clone(),
@@ -97,7 +106,7 @@ impl Link {
             traits: Mutex::default(),
             log_level: Mutex::default(),
             line: tokio::sync::Mutex::new(Some(line)),
-            renewals: tokio::sync::Mutex::new(0),
+            renewals: tokio::sync::Mutex::new(Renewals { count: 0, listener }),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -226,7 +235,7 @@ impl Shared {
     /// the server refused to look at it, so nothing happens twice.
     pub(super) async fn ask(&self, asking: Asking<'_>, listener: Listener<'_>) -> Result<Json, Error> {
         // Waits for a renewal that is under way.
-        let seen = *self.renewals.lock().await;
+        let seen = self.renewals.lock().await.count;
         let answer = self.put(&asking, listener).await;
         let Err(error) = answer else { return answer };
         match &error.cause {
@@ -267,7 +276,7 @@ impl Shared {
     async fn renew(&self, seen: u64) -> Result<(), Error> {
         let Carrier::Http(http) = &self.peer.carrier else { return Err(Error::never(Cause::SessionLost)) };
         let mut renewals = self.renewals.lock().await;
-        if *renewals != seen {
+        if renewals.count != seen {
             return Ok(());
         }
         let asking = self.plain("initialize", open::greeting(&self.desk));
@@ -279,9 +288,12 @@ impl Shared {
         let waiting_for = "notifications/initialized".to_owned();
         let late = |_| Err(Error::never(Cause::Timeout { waiting_for, after: limit }));
         concluded.unwrap_or_else(late).map_err(never)?;
-        *renewals += 1;
+        renewals.count += 1;
         if let Some(line) = self.line.lock().await.as_mut() {
-            line.listen(http);
+            let listener = line.tasks.spawn(Arc::clone(http).listen());
+            if let Some(old) = renewals.listener.replace(listener) {
+                old.abort();
+            }
         }
         self.peer.router.notices.push(Notice::SessionRenewed);
         Ok(())

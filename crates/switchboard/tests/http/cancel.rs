@@ -92,7 +92,7 @@ async fn lists_that_do_not_come_are_cancelled_as_well() {
 #[tokio::test]
 async fn the_questions_of_the_opening_are_never_cancelled() {
     let script = json!({"on": {"server/discover": [{"silent": true}], "initialize": [{"silent": true}]}});
-    let terms = switchboard::wire::Terms { startup: Some(Duration::from_millis(2000)), ..impatient(500) };
+    let terms = switchboard::wire::Terms { startup: Some(Duration::from_secs(2)), ..impatient(500) };
     let (fake, link) = http(script, &terms).await;
     assert_eq!(link.unwrap_err().error.cause.code(), "timeout");
     assert_eq!(count(&fake, "notifications/cancelled"), 0);
@@ -109,7 +109,9 @@ async fn many_calls_given_up_at_once_leave_nothing_behind() {
             let mut calls: Vec<_> =
                 (0..MANY).map(|_| Box::pin(call(&calls, "slow", json!({"ms": SLOW})))).collect();
             std::future::poll_fn(|context| {
-                calls.iter_mut().for_each(|call| assert!(call.as_mut().poll(context).is_pending()));
+                for call in &mut calls {
+                    assert!(call.as_mut().poll(context).is_pending());
+                }
                 std::task::Poll::<()>::Pending
             })
             .await;

@@ -69,7 +69,7 @@ async fn silence_at_the_question_is_not_waited_out() {
         json!({"hang": true}),
         json!({"sse": [{"comment": "soon"}, {"hang": true}]}),
     ] {
-        let terms = Terms { startup: Some(Duration::from_secs(60)), ..terms() };
+        let terms = Terms { startup: Some(Duration::from_mins(1)), ..terms() };
         let start = Instant::now();
         let (fake, link) = http(json!({"on": {"server/discover": [action]}}), &terms).await;
         let link = link.unwrap();

@@ -41,7 +41,7 @@ async fn configured_headers_go_with_every_request() {
 
 #[tokio::test]
 async fn what_the_protocol_owns_cannot_be_configured() {
-    let owned = [
+    let configured = [
         ("MCP-Protocol-Version", "1999-01-01"),
         ("mcp-session-id", "mine"),
         ("Mcp-Method", "made/up"),
@@ -55,7 +55,7 @@ async fn what_the_protocol_owns_cannot_be_configured() {
         let mut launch = address(fake.url(), Remote::Http, &[]).await;
         // Configuration refuses them as well; this is what holds if one gets through.
         if let Target::Remote(address) = &mut launch.target {
-            address.headers = owned.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+            address.headers = configured.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         }
         let link = wire::open(&launch, &terms()).await.unwrap();
         link.tools().await.unwrap();
@@ -71,9 +71,9 @@ async fn what_the_protocol_owns_cannot_be_configured() {
             }
         }
         if link.facts().era == Era::Modern {
-            let call = &lines(&fake, "tools/call")[0];
-            assert_eq!(header(call, "mcp-method").as_deref(), Some("tools/call"));
-            assert_eq!(header(call, "mcp-name").as_deref(), Some("echo"));
+            let called = &lines(&fake, "tools/call")[0];
+            assert_eq!(header(called, "mcp-method").as_deref(), Some("tools/call"));
+            assert_eq!(header(called, "mcp-name").as_deref(), Some("echo"));
             // A request without a name has none, whatever is configured.
             assert_eq!(header(&lines(&fake, "tools/list")[0], "mcp-name"), None);
         }

@@ -1,5 +1,7 @@
 //! Streamable HTTP taken for the older kind, the older kind taken for Streamable HTTP, and the older kind as such.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -158,13 +160,32 @@ async fn messages_never_go_to_a_foreign_address() {
         assert!(from.contains("/sse") && !to.contains("password"), "{from} {to}");
         assert_eq!(verbs(&fake, "POST").len(), 0, "{foreign}");
     }
-    // A user in an address of the same origin would be a login of the server's choice.
-    let fake = Fake::http(json!({"transport": "sse"}));
-    let own = fake.url().replace("http://", "http://user:password@");
-    drop(fake);
-    let fake = Fake::http(stream(&[endpoint(&own)]));
-    assert!(dial(fake.url(), Remote::Sse, &terms()).await.is_err());
     assert_eq!(trap.log(), Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn a_server_does_not_choose_a_login_for_us() {
+    // The same origin, so the port must be known before the stream is written: no scripted server can do that.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap();
+    let (tell, requests) = std::sync::mpsc::channel();
+    // It ends with the test.
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let mut request = [0; 4096];
+            let length = stream.read(&mut request).unwrap_or(0);
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+            let event = format!("event: endpoint\ndata: http://user:password@{host}/message\n\n");
+            let _gone = stream.write_all(format!("{head}{event}").as_bytes());
+            let _over = tell.send(String::from_utf8_lossy(&request[..length]).into_owned());
+        }
+    });
+    let failure = dial(&format!("http://{host}/sse"), Remote::Sse, &terms()).await.unwrap_err();
+    let Cause::Redirected { to, .. } = &failure.error.cause else { panic!("{failure:?}") };
+    assert!(!format!("{failure:?}").contains("password") && to.contains("/message"), "{to}");
+    let first: String = requests.recv_timeout(crate::PATIENCE).unwrap();
+    assert!(first.starts_with("GET /sse "), "{first}");
+    assert_eq!(requests.try_iter().count(), 0);
 }
 
 #[tokio::test]

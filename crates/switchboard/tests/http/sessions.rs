@@ -14,7 +14,7 @@ use testkit::connect::terms;
 use crate::{call, count, dial, echo, header, lines, open, said, verbs};
 
 /// A server that forgets its sessions when it is pinged, after it has answered.
-fn forgetful(session: Value) -> Value {
+fn forgetful(session: &Value) -> Value {
     json!({"session": session, "on": {"ping": [{"default": true}, {"forget": true}]}})
 }
 
@@ -68,8 +68,8 @@ async fn a_lost_session_is_renewed_whatever_the_loss_looks_like() {
     };
     let error = |code: i32, id: Value| json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "Session terminated"}});
     for (what, script) in [
-        ("404", forgetful(json!(true))),
-        ("400 with an error without id", forgetful(json!("400"))),
+        ("404", forgetful(&json!(true))),
+        ("400 with an error without id", forgetful(&json!("400"))),
         ("404 with -32600", refusal(404, error(-32600, json!("server-error")))),
         ("404 with -32001", refusal(404, error(-32001, json!("$id")))),
         ("404 without anything", refusal(404, json!(""))),
@@ -93,12 +93,32 @@ async fn a_lost_session_is_renewed_whatever_the_loss_looks_like() {
 }
 
 #[tokio::test]
+async fn a_renewed_session_is_listened_to_once() {
+    let said = json!({"method": "notifications/message", "params": {"level": "info", "data": "once"}});
+    let script = json!({"session": true, "listen": true, "on": {
+        "ping": {"times": [[{"default": true}, {"forget": true}], [{"broadcast": said}, {"default": true}]]},
+    }});
+    let (fake, link) = open(script).await;
+    crate::eventually(&fake, |line| line["http"]["method"] == "GET").await;
+    link.ping().await.unwrap();
+    echo(&link, "x").await.unwrap();
+    assert_eq!(link.notice().await, Notice::SessionRenewed);
+    // The stream of the old session is given up, the one of the new session is there.
+    crate::eventually(&fake, |line| line.get("closed").is_some()).await;
+    let gets = crate::at_last(&fake, 2, |line| line["http"]["method"] == "GET").await;
+    assert_ne!(header(&gets[0], "mcp-session-id"), header(&gets[1], "mcp-session-id"));
+    link.ping().await.unwrap();
+    assert!(matches!(link.notice().await, Notice::Log { .. }));
+    link.tools().await.unwrap();
+    assert_eq!(link.take_notice(), None);
+}
+
+#[tokio::test]
 async fn a_hundred_calls_that_lose_the_session_renew_it_once() {
     for session in [json!(true), json!("400")] {
         let directory = TempDir::new().unwrap();
         let counter = directory.path().join("counter");
-        let fake =
-            Fake::with_vars(forgetful(session.clone()), &[("FAKE_COUNTER", counter.to_str().unwrap())]);
+        let fake = Fake::with_vars(forgetful(&session), &[("FAKE_COUNTER", counter.to_str().unwrap())]);
         let link = dial(fake.url(), Remote::Http, &terms()).await.unwrap();
         link.ping().await.unwrap();
         let calls: Vec<_> = (0..100)

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use switchboard::host::{Abilities, Answer, Elicitation, Host, Reply, Root};
 use switchboard::json::Json;
 use switchboard::notice::Notice;
-use switchboard::wire::{CallOptions, Cause, Error, Link, Sent, Terms};
+use switchboard::wire::{CallOptions, Cause, Link, Sent, Terms};
 use testkit::Fake;
 use testkit::connect::{http, terms};
 
@@ -120,60 +120,82 @@ async fn a_stream_that_ends_without_an_answer_is_an_answer_cut_off() {
     }
 }
 
-/// Calls a tool whose answer is cut after so many bytes of its body.
-async fn cut(era: &str, answer: &str, resumable: bool, bytes: usize) -> (Fake, Result<String, Error>) {
+/// More bytes than the answers of these tests have.
+const MOST_BYTES: usize = 420;
+
+/// A server that cuts its first answer after no byte of the body, the next one after one byte, and so on.
+async fn cutting(era: &str, answer: &str, resumable: bool) -> (Fake, Link) {
+    let cuts: Vec<Value> = (0..MOST_BYTES).map(|bytes| json!([{"cut_after": {"body": bytes}}])).collect();
     let script = json!({
         "era": era, "answer": answer, "resumable": resumable, "session": resumable,
-        "on": {"tools/call": [{"cut_after": {"body": bytes}}]},
+        "on": {"tools/call": {"times": cuts}},
     });
-    let (fake, link) = http(script, &impatient(8000)).await;
-    let link = link.unwrap();
-    let answer = echo(&link, "ok").await;
-    (fake, answer)
+    open(script).await
 }
 
 #[tokio::test]
 async fn an_answer_cut_at_any_byte_is_whole_or_an_error_and_never_a_hang() {
     for (era, answer) in [("modern", "sse"), ("modern", "json"), ("legacy", "json"), ("legacy", "sse")] {
-        let mut whole = 0;
-        for bytes in (0..=40).chain((41..400).step_by(9)) {
-            let (fake, answer) = cut(era, answer, false, bytes).await;
-            match answer {
-                Ok(text) => {
-                    assert_eq!(text, "ok", "{era}, {bytes} bytes");
-                    whole += 1;
-                }
+        let (fake, link) = cutting(era, answer, false).await;
+        let mut bytes = 0;
+        let text = loop {
+            match echo(&link, "ok").await {
+                Ok(text) => break text,
                 Err(error) => {
-                    let is_cut = matches!(
-                        error.cause,
-                        Cause::CutOff
-                            | Cause::Unreachable { step: switchboard::wire::Obstacle::Transfer, .. }
+                    assert_eq!(
+                        (error.cause.clone(), error.sent),
+                        (Cause::CutOff, Sent::Maybe),
+                        "{era}, {bytes} bytes"
                     );
-                    assert!(is_cut, "{era}, {bytes} bytes: {error:?}");
-                    assert_eq!(error.sent, Sent::Maybe, "{era}, {bytes} bytes");
-                    assert!(error.is_outcome_unknown());
+                    assert!(error.is_outcome_unknown(), "{era}, {bytes} bytes");
                 }
             }
-            assert_eq!(count(&fake, "tools/call"), 1, "{era}, {bytes} bytes");
+            bytes += 1;
+        };
+        assert_eq!(text, "ok");
+        assert!(bytes > 60 && bytes < MOST_BYTES, "{era} {answer}: {bytes}");
+        assert_eq!(count(&fake, "tools/call"), bytes + 1, "{era}: none is made twice");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_cut_before_the_body_is_an_error_that_leaves_the_outcome_open() {
+    for era in ["legacy", "modern"] {
+        let cuts: Vec<Value> = (0..120).map(|bytes| json!([{"cut_after": bytes}])).collect();
+        let (fake, link) = open(json!({"era": era, "on": {"tools/call": {"times": cuts}}})).await;
+        for bytes in 0..120 {
+            let error = echo(&link, "ok").await.unwrap_err();
+            assert!(error.is_outcome_unknown(), "{era}, {bytes} bytes: {error:?}");
+            assert_eq!(error.sent, Sent::Maybe);
         }
-        assert!(whole > 0, "{era} {answer}");
+        assert_eq!(count(&fake, "tools/call"), 120);
     }
 }
 
 #[tokio::test]
 async fn an_answer_cut_at_any_byte_of_a_stream_that_can_be_resumed_comes_whole() {
-    // From the first byte on after the event that has an id and nothing else.
-    let runs = (28..260).step_by(8).map(|bytes| cut("legacy", "sse", true, bytes));
-    let mut resumed = 0;
-    for run in runs {
-        let (fake, answer) = run.await;
-        assert_eq!(answer.unwrap(), "ok");
-        assert_eq!(count(&fake, "tools/call"), 1);
-        let gets = verbs(&fake, "GET");
-        let with_id: Vec<_> = gets.iter().filter_map(|line| header(line, "last-event-id")).collect();
-        resumed += with_id.len();
+    // Before the first event with an id there is nothing to resume from.
+    const FIRST_EVENT: usize = 30;
+    let (fake, link) = cutting("legacy", "sse", true).await;
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..MOST_BYTES {
+        let link = link.clone();
+        calls.spawn(async move { echo(&link, "ok").await });
     }
-    assert!(resumed > 10, "{resumed}");
+    let mut failed = 0;
+    while let Some(answer) = calls.join_next().await {
+        match answer.unwrap() {
+            Ok(text) => assert_eq!(text, "ok"),
+            Err(error) => {
+                assert_eq!((error.cause, error.sent), (Cause::CutOff, Sent::Maybe));
+                failed += 1;
+            }
+        }
+    }
+    assert!(failed <= FIRST_EVENT, "{failed}");
+    assert_eq!(count(&fake, "tools/call"), MOST_BYTES);
+    let resumed = verbs(&fake, "GET").iter().filter(|line| header(line, "last-event-id").is_some()).count();
+    assert!(resumed > 60 && resumed < MOST_BYTES, "{resumed}");
 }
 
 #[tokio::test]
