@@ -324,6 +324,9 @@ impl Http {
 
     /// Waits a moment for the server's own stream: what a call makes it ask may come there.
     pub(crate) async fn heard(&self) {
+        if *self.listening.borrow() {
+            return;
+        }
         let mut listening = self.listening.subscribe();
         let _too_long = timeout(HEARD, listening.wait_for(|listening| *listening)).await;
     }

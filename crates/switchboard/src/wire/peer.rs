@@ -137,7 +137,6 @@ impl Peer {
         (method, listener): (&str, Listener<'_>),
     ) -> Result<Json, Error> {
         let mut clock = Clock::start(patience);
-        let mut thinking = self.router.thinking.subscribe();
         let carry = self.carry(frame);
         tokio::pin!(carry);
         let mut carried = false;
@@ -164,10 +163,9 @@ impl Peer {
                     Ok(()) => carried = true,
                     Err(error) => return Err(waiting.refused(error)),
                 },
-                _ = thinking.changed() => {}
                 () = until(clock.deadline()) => {
                     // While the host thinks about a question of the server, the server waits for us.
-                    if *thinking.borrow() > 0 {
+                    if *self.router.thinking.borrow() > 0 {
                         clock.extend();
                     } else {
                         return Err(waiting.gave_up(method, &clock));
