@@ -85,15 +85,15 @@ pub trait Item: Sized {
 /// Reads one page of a list from a result, or says why it is none.
 pub fn page<T: Item>(result: &Json) -> Result<Page<T>, String> {
     let keys = ["nextCursor", "ttlMs", "cacheScope"];
-    let ([next, ttl, scope], list) =
-        if let Some(found) = json::object_with_list(result.as_str(), keys, T::LIST) {
-            found
-        } else {
-            let [list, next, ttl, scope] =
-                json::object(result.as_str(), [T::LIST, "nextCursor", "ttlMs", "cacheScope"])
-                    .ok_or_else(|| "the result is not an object".to_owned())?;
-            ([next, ttl, scope], elements(list, T::LIST)?)
-        };
+    let found = json::object_with_list(result.as_str(), keys, T::LIST);
+    let ([next, ttl, scope], list) = if let Some(found) = found {
+        found
+    } else {
+        let [list, next, ttl, scope] =
+            json::object(result.as_str(), [T::LIST, "nextCursor", "ttlMs", "cacheScope"])
+                .ok_or_else(|| "the result is not an object".to_owned())?;
+        ([next, ttl, scope], elements(list, T::LIST)?)
+    };
     let mut page = Page {
         items: Vec::with_capacity(list.len()),
         odd: Vec::new(),

@@ -57,18 +57,15 @@ impl CallResult {
             let content = blocks.into_iter().map(|block| Content::read(result.part(block))).collect();
             return Self::with(result, content, found);
         }
-        match json::object(result.as_str(), ["content", "isError", "structuredContent", "_meta"]) {
-            Some([content, is_error, structured, meta]) => {
-                let content = content.map(|content| blocks(result, content)).unwrap_or_default();
-                Self::with(result, content, [is_error, structured, meta])
-            }
-            // Not a result as the protocol has it; but it is what the tool gave.
-            None => {
-                let content = Some(result).filter(|result| result.as_str().trim() != "null");
-                let content = content.map(|raw| Content::read(raw.clone())).into_iter().collect();
-                Self::with(result, content, [None; 3])
-            }
+        let keys = ["content", "isError", "structuredContent", "_meta"];
+        if let Some([content, is_error, structured, meta]) = json::object(result.as_str(), keys) {
+            let content = content.map(|content| blocks(result, content)).unwrap_or_default();
+            return Self::with(result, content, [is_error, structured, meta]);
         }
+        // Not a result as the protocol has it; but it is what the tool gave.
+        let content = Some(result).filter(|result| result.as_str().trim() != "null");
+        let content = content.map(|raw| Content::read(raw.clone())).into_iter().collect();
+        Self::with(result, content, [None; 3])
     }
 
     fn with(

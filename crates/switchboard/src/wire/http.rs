@@ -332,6 +332,9 @@ impl Http {
 
     /// Waits a moment for the server's own stream: what a call makes it ask may come there.
     pub(crate) async fn heard(&self) {
+        if *self.listening.borrow() {
+            return;
+        }
         let mut listening = self.listening.subscribe();
         if timeout(HEARD, listening.wait_for(|listening| *listening)).await.is_err() {
             // A server that holds it back for ever is waited for once.

@@ -3,9 +3,11 @@
 //! Decoding never loses a message it can attribute: an answer that breaks the rules is an answer that says so, to the
 //! one who waits for it.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
+use memchr::memchr2;
 use serde::Deserialize;
-use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use crate::json::Json;
@@ -172,9 +174,11 @@ fn why(error: &serde_json::Error) -> String {
 /// The parameters of a request: fields in order, and what goes into `_meta`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Params {
-    fields: Vec<(String, Json)>,
-    meta: Vec<(String, Json)>,
+    fields: Vec<Field>,
+    meta: Vec<Field>,
 }
+
+type Field = (Cow<'static, str>, Json);
 
 impl Params {
     pub(crate) fn new() -> Self {
@@ -185,26 +189,27 @@ impl Params {
     pub(crate) fn of(params: &Json) -> Self {
         let fields = fields(params);
         let (meta, fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(name, _)| name == "_meta");
-        let meta = meta.iter().flat_map(|(_, meta)| self::fields(meta)).collect();
-        Self { fields, meta }
+        let named = |(name, value): (String, Json)| (Cow::Owned(name), value);
+        let meta = meta.iter().flat_map(|(_, meta)| self::fields(meta)).map(named).collect();
+        Self { fields: fields.into_iter().map(named).collect(), meta }
     }
 
     #[must_use]
-    pub(crate) fn with(mut self, name: &str, value: impl Into<Json>) -> Self {
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<Json>) -> Self {
         set(&mut self.fields, name, value.into());
         self
     }
 
     #[must_use]
-    pub(crate) fn with_meta(mut self, name: &str, value: impl Into<Json>) -> Self {
+    pub(crate) fn with_meta(mut self, name: &'static str, value: impl Into<Json>) -> Self {
         set(&mut self.meta, name, value.into());
         self
     }
 }
 
-fn set(list: &mut Vec<(String, Json)>, name: &str, value: Json) {
+fn set(list: &mut Vec<Field>, name: &'static str, value: Json) {
     list.retain(|(field, _)| field != name);
-    list.push((name.to_owned(), value));
+    list.push((Cow::Borrowed(name), value));
 }
 
 /// The fields of an object, in order; nothing for what is no object.
@@ -236,72 +241,92 @@ pub(crate) fn fields(object: &Json) -> Vec<(String, Json)> {
     fields.into_iter().map(|(name, value)| (name, object.part(value))).collect()
 }
 
-impl Serialize for Params {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct Object<'a>(&'a [(String, Json)]);
-        impl Serialize for Object<'_> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+/// A message of ours under construction: an object whose values go in as they are.
+struct Outgoing(Vec<u8>);
+
+impl Outgoing {
+    fn new() -> Self {
+        let mut text = Vec::with_capacity(512);
+        text.extend_from_slice(br#"{"jsonrpc":"2.0""#);
+        Self(text)
+    }
+
+    /// The name of the next member; the value has to follow.
+    fn name(&mut self, name: &str) -> &mut Self {
+        if self.0.last() != Some(&b'{') {
+            self.0.push(b',');
+        }
+        self.string(name);
+        self.0.push(b':');
+        self
+    }
+
+    fn string(&mut self, text: &str) {
+        // Writing a string into memory cannot fail.
+        let _infallible = serde_json::to_writer(&mut self.0, text);
+    }
+
+    /// A message is a line, so the breaks between the parts of a given value become spaces. Strings hold none.
+    fn value(&mut self, value: &Json) {
+        let start = self.0.len();
+        self.0.extend_from_slice(value.as_str().as_bytes());
+        if memchr2(b'\n', b'\r', &self.0[start..]).is_some() {
+            for byte in self.0[start..].iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')) {
+                *byte = b' ';
             }
         }
-        let mut map = serializer.serialize_map(None)?;
-        for (name, value) in &self.fields {
-            map.serialize_entry(name, value)?;
-        }
-        if !self.meta.is_empty() {
-            map.serialize_entry("_meta", &Object(&self.meta))?;
-        }
-        map.end()
     }
-}
 
-/// A message of ours: id and method as they apply, then parameters, result or error.
-struct Outgoing<'a, T> {
-    id: Option<&'a Json>,
-    method: Option<&'a str>,
-    body: Option<(&'static str, &'a T)>,
-}
-
-impl<T: Serialize> Serialize for Outgoing<'_, T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("jsonrpc", "2.0")?;
-        if let Some(id) = self.id {
-            map.serialize_entry("id", id)?;
+    fn params(&mut self, params: &Params) {
+        self.name("params").0.push(b'{');
+        for (name, value) in &params.fields {
+            self.name(name).value(value);
         }
-        if let Some(method) = self.method {
-            map.serialize_entry("method", method)?;
+        if !params.meta.is_empty() {
+            self.name("_meta").0.push(b'{');
+            for (name, value) in &params.meta {
+                self.name(name).value(value);
+            }
+            self.0.push(b'}');
         }
-        if let Some((name, value)) = self.body {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
+        self.0.push(b'}');
     }
-}
 
-impl<T: Serialize> Outgoing<'_, T> {
-    fn text(&self) -> Bytes {
-        // Nothing of it can fail: keys are strings, and raw parts were read as JSON.
-        serde_json::to_vec(self).map(Bytes::from).unwrap_or_default()
+    fn done(mut self) -> Bytes {
+        self.0.push(b'}');
+        Bytes::from(self.0)
     }
 }
 
 pub(crate) fn request(id: u64, method: &str, params: &Params) -> Bytes {
-    let id = Json::from(serde_json::Value::from(id));
-    Outgoing { id: Some(&id), method: Some(method), body: Some(("params", params)) }.text()
+    let mut message = Outgoing::new();
+    message.name("id").0.extend_from_slice(id.to_string().as_bytes());
+    message.name("method").string(method);
+    message.params(params);
+    message.done()
 }
 
 pub(crate) fn notification(method: &str, params: Option<&Params>) -> Bytes {
-    Outgoing { id: None, method: Some(method), body: params.map(|params| ("params", params)) }.text()
+    let mut message = Outgoing::new();
+    message.name("method").string(method);
+    if let Some(params) = params {
+        message.params(params);
+    }
+    message.done()
 }
 
 pub(crate) fn result(id: &Json, result: &Json) -> Bytes {
-    Outgoing { id: Some(id), method: None, body: Some(("result", result)) }.text()
+    let mut message = Outgoing::new();
+    message.name("id").value(id);
+    message.name("result").value(result);
+    message.done()
 }
 
-pub(crate) fn error(id: &Json, code: i64, message: &str) -> Bytes {
-    let error = serde_json::json!({"code": code, "message": message});
-    Outgoing { id: Some(id), method: None, body: Some(("error", &error)) }.text()
+pub(crate) fn error(id: &Json, code: i64, text: &str) -> Bytes {
+    let mut message = Outgoing::new();
+    message.name("id").value(id);
+    message.name("error").value(&serde_json::json!({"code": code, "message": text}).into());
+    message.done()
 }
 
 #[cfg(test)]
@@ -368,12 +393,12 @@ mod tests {
 
     #[test]
     fn given_parameters_keep_their_order_and_their_meta() {
-        let given = Json::from_text(r#"{"b":1,"_meta":{"x":1},"a":1.50}"#).unwrap();
+        let given = Json::from_text("{\"b\":[1,\r\n2],\"_meta\":{\"x\":1},\"a\":1.50}").unwrap();
         let params = Params::of(&given).with_meta("y", Json::null());
         let text = request(3, "m", &params);
         assert_eq!(
             std::str::from_utf8(&text).unwrap(),
-            r#"{"jsonrpc":"2.0","id":3,"method":"m","params":{"b":1,"a":1.50,"_meta":{"x":1,"y":null}}}"#
+            r#"{"jsonrpc":"2.0","id":3,"method":"m","params":{"b":[1,  2],"a":1.50,"_meta":{"x":1,"y":null}}}"#
         );
     }
 }

@@ -5,7 +5,7 @@
 //! ends at the question is started once more without it.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use serde_json::json;
@@ -387,8 +387,9 @@ const fn may_be_the_other_kind(error: &Error) -> bool {
 
 /// Parameters that stand for themselves: version, who asks, and what may be asked back.
 pub(crate) fn modern(params: Params, desk: &Desk) -> Params {
+    static VERSION: LazyLock<Json> = LazyLock::new(|| json!(MODERN).into());
     params
-        .with_meta("io.modelcontextprotocol/protocolVersion", json!(MODERN))
+        .with_meta("io.modelcontextprotocol/protocolVersion", VERSION.clone())
         .with_meta("io.modelcontextprotocol/clientInfo", client_info())
         .with_meta("io.modelcontextprotocol/clientCapabilities", desk.capabilities(Rules::Modern))
 }
@@ -405,8 +406,12 @@ pub(crate) fn standard_headers(method: &str, name: Option<&str>) -> Vec<(String,
     headers
 }
 
+/// Goes with every modern request, so it is made once.
 fn client_info() -> Json {
-    json!({"name": "switchboard", "title": "Switchboard", "version": env!("CARGO_PKG_VERSION")}).into()
+    static INFO: LazyLock<Json> = LazyLock::new(|| {
+        json!({"name": "switchboard", "title": "Switchboard", "version": env!("CARGO_PKG_VERSION")}).into()
+    });
+    INFO.clone()
 }
 
 fn program_name(program: &Path) -> String {

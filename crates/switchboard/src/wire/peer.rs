@@ -14,7 +14,7 @@ use super::error::{Cause, Error};
 use super::http::Http;
 use super::legacy_sse::LegacySse;
 use super::message::{self, Params};
-use super::router::{Beat, Router, Stage, Ticket, Wants};
+use super::router::{Beat, Router, Stage, Thought, Ticket, Wants};
 use crate::json::Json;
 use crate::notice::Progress;
 
@@ -140,7 +140,6 @@ impl Peer {
         (method, listener): (&str, Listener<'_>),
     ) -> Result<Json, Error> {
         let mut clock = Clock::start(patience);
-        let mut thinking = self.router.thinking.subscribe();
         let carry = self.carry(frame);
         tokio::pin!(carry);
         let mut carried = false;
@@ -167,16 +166,13 @@ impl Peer {
                     Ok(()) => carried = true,
                     Err(error) => return Err(waiting.refused(error)),
                 },
-                _ = thinking.changed() => {
-                    // What a person took to answer was not the server's time.
-                    if *thinking.borrow_and_update() == 0 {
-                        clock.extend();
-                    }
-                }
                 () = until(clock.deadline()) => {
                     // While the host thinks about a question of the server, the server waits for us.
-                    if *thinking.borrow() > 0 {
-                        clock.extend();
+                    let Thought { open, ended } = *self.router.thinking.borrow();
+                    if open > 0 {
+                        clock.resume(Instant::now());
+                    } else if let Some(ended) = ended.filter(|ended| *ended > clock.idle_since) {
+                        clock.resume(ended);
                     } else {
                         return Err(waiting.gave_up(method, &clock));
                     }
@@ -295,10 +291,10 @@ impl Clock {
         }
     }
 
-    /// Time that was not the server's.
-    fn extend(&mut self) {
-        self.started = Instant::now();
-        self.idle_since = self.started;
+    /// The time until then was not the server's.
+    fn resume(&mut self, then: Instant) {
+        self.started = then;
+        self.idle_since = then;
     }
 
     fn deadline(&self) -> Option<Instant> {

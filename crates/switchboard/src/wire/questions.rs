@@ -10,11 +10,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::Instant;
 use url::Url;
 
 use super::message;
 use super::peer::{Peer, Rules};
-use super::router::Question;
+use super::router::{Question, Thought};
 use crate::host::{Abilities, Answer, Elicitation, Host, Wish};
 use crate::json::Json;
 
@@ -26,7 +27,7 @@ const AT_ONCE: usize = 16;
 pub(crate) struct Desk {
     pub(crate) server: String,
     pub(crate) host: Arc<dyn Host>,
-    pub(crate) thinking: watch::Sender<usize>,
+    pub(crate) thinking: watch::Sender<Thought>,
 }
 
 impl std::fmt::Debug for Desk {
@@ -146,18 +147,21 @@ fn with_defaults(schema: &Value, content: Value) -> Value {
 }
 
 /// While it lives, somebody thinks about a question.
-struct Thinking<'a>(&'a watch::Sender<usize>);
+struct Thinking<'a>(&'a watch::Sender<Thought>);
 
 impl<'a> Thinking<'a> {
-    fn start(count: &'a watch::Sender<usize>) -> Self {
-        count.send_modify(|count| *count += 1);
-        Self(count)
+    fn start(thinking: &'a watch::Sender<Thought>) -> Self {
+        thinking.send_modify(|thought| thought.open += 1);
+        Self(thinking)
     }
 }
 
 impl Drop for Thinking<'_> {
     fn drop(&mut self) {
-        self.0.send_modify(|count| *count = count.saturating_sub(1));
+        self.0.send_modify(|thought| {
+            thought.open = thought.open.saturating_sub(1);
+            thought.ended = Some(Instant::now());
+        });
     }
 }
 

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::time::Instant;
 
 use super::error::Cause;
 use super::message::{self, AnswerId, Fault, Incoming};
@@ -62,6 +63,13 @@ impl Stage {
     pub(crate) fn has_left(&self) -> bool {
         self.0.load(Ordering::Acquire) == LEAVING
     }
+}
+
+/// Whether the host thinks about a question of the server, and when it last stopped to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Thought {
+    pub(crate) open: usize,
+    pub(crate) ended: Option<Instant>,
 }
 
 /// What the one who asks wants to hear before the answer.
@@ -122,7 +130,7 @@ pub(crate) struct Router {
     stray: AtomicU64,
     first_noise: OnceLock<String>,
     /// Questions the host is thinking about; meanwhile nobody's patience runs out.
-    pub(crate) thinking: watch::Sender<usize>,
+    pub(crate) thinking: watch::Sender<Thought>,
 }
 
 #[derive(Debug, Default)]
@@ -167,7 +175,7 @@ impl Router {
             noise: AtomicU64::new(0),
             stray: AtomicU64::new(0),
             first_noise: OnceLock::new(),
-            thinking: watch::Sender::new(0),
+            thinking: watch::Sender::default(),
         };
         (Arc::new(router), receiver)
     }
