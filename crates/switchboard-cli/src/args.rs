@@ -102,6 +102,9 @@ pub(crate) enum Command {
         /// What they offered last time, without connecting
         #[arg(long)]
         cached: bool,
+        /// Wait for slow servers instead of showing what they offered last time
+        #[arg(long, conflicts_with = "cached")]
+        wait: bool,
     },
     /// Call a tool
     Call(Call),

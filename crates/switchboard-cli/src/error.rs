@@ -59,10 +59,24 @@ impl CommandError {
         Self::new(Kind::Interrupted, "interrupted", "stopped; nothing was changed")
     }
 
+    /// Stopped in the middle of something that servers may have acted on.
+    pub(crate) fn stopped() -> Self {
+        Self::new(
+            Kind::Interrupted,
+            "interrupted",
+            "stopped; a call under way was taken back, but may have run",
+        )
+    }
+
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.words.hint = Some(hint.into());
         self
+    }
+
+    /// The stable code.
+    pub(crate) fn code(&self) -> &'static str {
+        self.words.code
     }
 
     /// The same failure in other words.

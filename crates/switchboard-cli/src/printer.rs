@@ -3,7 +3,7 @@
 //! Data goes to standard output, everything else to standard error. Colour is for terminals. A reader that has gone
 //! away (a closed pipe) is no error.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
@@ -54,6 +54,22 @@ impl Printer {
         }
         let mut out = io::stdout().lock();
         forgive_closed_pipe(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    }
+
+    /// Text somebody else wrote. A terminal must not act on it; a file gets it as it is.
+    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
+    pub(crate) fn text(&self, text: &str) -> io::Result<()> {
+        let mut shown = if io::stdout().is_terminal() {
+            let escaped = |line: &str| line.split('\t').map(visible).collect::<Vec<_>>().join("\t");
+            text.lines().map(escaped).collect::<Vec<_>>().join("\n")
+        } else {
+            text.to_owned()
+        };
+        if !shown.is_empty() && !shown.ends_with('\n') {
+            shown.push('\n');
+        }
+        let mut out = io::stdout().lock();
+        forgive_closed_pipe(out.write_all(shown.as_bytes()).and_then(|()| out.flush()))
     }
 
     /// Data as JSON.

@@ -8,12 +8,15 @@ use serde_json::{Map, Value, json};
 use switchboard::calls::{CallError, Outcome as Called, Request, arguments};
 use switchboard::catalog::{Catalog, Entry, Missed};
 use switchboard::json::Json;
-use switchboard::session::{self, Session};
+use switchboard::session::{self, LoadError, Session};
 
 use super::{Context, Outcome, online};
 use crate::args::Call;
 use crate::error::{CommandError, Kind};
+use crate::progress::Progress;
 
+/// The code of a name that leads nowhere.
+const NOT_FOUND: &str = "tool-not-found";
 /// No limit, as near as a clock can come to it.
 const FOREVER: Duration = Duration::from_hours(24 * 365);
 
@@ -24,20 +27,23 @@ pub(super) fn run(context: &Context, call: &Call) -> Result<Outcome, CommandErro
     // If the tool is known from last time, only its server need be started.
     if servers.is_empty() {
         let (_, known) = session::cached(&options);
-        if let Ok(entry) = known.find(&call.tool, None) {
+        // A bare name may mean a tool of a server that is not known yet.
+        if let Ok(entry) = known.find(&call.tool, None)
+            && (entry.name == call.tool || call.tool.contains(&entry.server))
+        {
             options.only = Some([entry.server.clone()].into());
         }
     }
-    let given = given(call)?;
+    let given = given(context, call)?;
     let is_narrow = options.only.is_some() && servers.is_empty();
-    match online::with_session(context, options, async |session| {
-        perform(context, call, session, given.clone()).await
-    }) {
+    let narrow = online::with_session(context, options, async |session, progress| {
+        perform(context, call, (session, progress), given.clone()).await
+    });
+    match narrow {
         // What was known is no longer so: all servers are asked.
-        Err(error) if is_narrow && error.kind == Kind::Usage => {
-            let options = online::options(context, &servers);
-            online::with_session(context, options, async |session| {
-                perform(context, call, session, given).await
+        Err(error) if is_narrow && error.code() == NOT_FOUND => {
+            online::with_session(context, online::options(context, &servers), async |session, progress| {
+                perform(context, call, (session, progress), given).await
             })?;
         }
         settled => settled?,
@@ -48,7 +54,7 @@ pub(super) fn run(context: &Context, call: &Call) -> Result<Outcome, CommandErro
 async fn perform(
     context: &Context,
     call: &Call,
-    session: &Session,
+    (session, progress): (&Session, &Progress),
     given: Option<Map<String, Value>>,
 ) -> Result<(), CommandError> {
     let catalog = session.catalog();
@@ -61,8 +67,15 @@ async fn perform(
                 .hint(format!("see its schema: switchboard tools {} --json", entry.server))
         })?,
     };
+    complete(entry, &wanted)?;
     let timeout = call.timeout.map(|ms| if ms == 0 { FOREVER } else { Duration::from_millis(ms) });
-    let request = Request { timeout, on_progress: None };
+    progress.say(format!("calling {}", entry.name));
+    let mut hear = |heard: switchboard::notice::Progress| {
+        let total = heard.total.map(|total| format!(" of {total}")).unwrap_or_default();
+        let words = heard.message.map(|words| format!(": {words}")).unwrap_or_default();
+        progress.say(format!("calling {}, {}{total}{words}", entry.name, heard.progress));
+    };
+    let request = Request { timeout, on_progress: Some(&mut hear) };
     let outcome = session
         .call_approved(entry, &Json::from(Value::Object(wanted)), request)
         .await
@@ -89,32 +102,57 @@ fn find<'a>(catalog: &'a Arc<Catalog>, session: &Session, call: &Call) -> Result
         }
         Missed::Unknown { near } => {
             // If its server does not work, that is the reason.
-            if let Some(error) = session.errors().first().filter(|_| catalog.tools.is_empty()) {
-                let name = error.server.clone().unwrap_or_default();
-                let message = format!("Failed to connect to \"{name}\": {}", error.message);
-                let failed = CommandError::new(Kind::Unreachable, error.code, message).server(&name);
-                return match &error.hint {
-                    Some(hint) => failed.hint(hint),
-                    None => failed,
-                };
+            let errors = session.errors();
+            let is_meant = |error: &&LoadError| {
+                let name = error.server.as_deref().unwrap_or_default();
+                call.server.as_deref() == Some(name) || (!name.is_empty() && call.tool.contains(name))
+            };
+            let broken = errors.iter().find(is_meant).or(errors.first().filter(|_| catalog.tools.is_empty()));
+            if let Some(error) = broken {
+                return unreachable(error);
             }
-            let error = CommandError::usage("tool-not-found", format!("no tool is called `{}`", call.tool));
+            let error = CommandError::usage(NOT_FOUND, format!("no tool is called `{}`", call.tool));
             match near.as_slice() {
                 [] => error.hint("see them all: switchboard tools"),
-                near => error.hint(format!("near are {}", near.join(", "))),
+                near => error.hint(format!("did you mean {}?", near.join(" or "))),
             }
         }
     })
 }
 
+fn unreachable(error: &LoadError) -> CommandError {
+    let name = error.server.clone().unwrap_or_default();
+    let kind = if error.needs_login { Kind::LoginNeeded } else { Kind::Unreachable };
+    let message = format!("Failed to connect to \"{name}\": {}", error.message);
+    let failed = CommandError::new(kind, error.code, message).server(&name);
+    match &error.hint {
+        Some(hint) => failed.hint(hint),
+        None => failed,
+    }
+}
+
+/// Refuses a call that lacks what the tool says it needs.
+fn complete(entry: &Entry, wanted: &Map<String, Value>) -> Result<(), CommandError> {
+    let schema = entry.input_schema.value();
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let missing: Vec<_> = required.filter(|name| !wanted.contains_key(*name)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!("`{}` also needs {}", entry.name, missing.join(", "));
+    Err(CommandError::usage("bad-arguments", message)
+        .server(&entry.server)
+        .hint(format!("see its schema: switchboard tools {} --json", entry.server)))
+}
+
 /// Arguments given as one JSON text.
-fn given(call: &Call) -> Result<Option<Map<String, Value>>, CommandError> {
+fn given(context: &Context, call: &Call) -> Result<Option<Map<String, Value>>, CommandError> {
     let Some(source) = &call.args else { return Ok(None) };
     let unreadable = |error: std::io::Error| {
         CommandError::usage("bad-arguments", format!("cannot read the arguments: {error}"))
     };
     let text = match source.strip_prefix('@') {
-        Some(path) => std::fs::read_to_string(path).map_err(unreadable)?,
+        Some(path) => std::fs::read_to_string(context.env.absolute(path.as_ref())).map_err(unreadable)?,
         None if source == "-" => {
             let mut text = String::new();
             std::io::stdin().read_to_string(&mut text).map_err(unreadable)?;
@@ -166,7 +204,5 @@ fn show(context: &Context, outcome: &Called) -> Result<(), CommandError> {
         }
         return Ok(context.printer.json(&report)?);
     }
-    let lines: Vec<String> =
-        outcome.shaped.text.lines().map(|line| switchboard::visible::visible(line).into_owned()).collect();
-    Ok(context.printer.data(&lines)?)
+    Ok(context.printer.text(&outcome.shaped.text)?)
 }

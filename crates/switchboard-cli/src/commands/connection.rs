@@ -24,6 +24,13 @@ pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CommandErr
     Ok(runtime.block_on(work))
 }
 
+/// Resolves at the next Ctrl-C.
+pub(super) async fn ctrl_c() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
 /// The server of that name, if it may be connected to.
 pub(super) fn connectable<'a>(
     discovery: &'a Discovery,

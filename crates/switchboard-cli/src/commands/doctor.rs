@@ -59,7 +59,7 @@ pub(super) fn run(context: &Context, connect: bool) -> Result<Outcome, CommandEr
 
 /// What comes out when every approved server is connected to.
 fn tried(context: &Context, discovery: &Discovery) -> Result<Vec<Problem>, CommandError> {
-    online::with_session(context, online::options(context, &[]), async |session| {
+    online::with_session(context, online::options(context, &[]), async |session, _| {
         session.settled(None).await;
         let faults = session.servers().into_iter().filter_map(|report| {
             let problem = report.status.fault()?.problem();

@@ -110,7 +110,9 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError
         Command::Remove { name, scope } => remove::run(context, &name, scope),
         Command::Enable { name } => switch::run(context, &name, switch::On),
         Command::Disable { name } => switch::run(context, &name, switch::Off),
-        Command::Tools { servers, cached } => tools::run(context, &servers, cached),
+        Command::Tools { servers, cached, wait } => {
+            tools::run(context, &servers, tools::Ask::new(cached, wait))
+        }
         Command::Call(call) => call::run(context, &call),
         Command::Resources { servers, cached } => offers::resources(context, &servers, cached),
         Command::Prompts { servers, cached } => offers::prompts(context, &servers, cached),

@@ -34,7 +34,7 @@ fn each(context: &Context, servers: &[String], cached: bool, show: Show) -> Resu
         online::remarks(context, &discovery, &[]);
         return Ok(Outcome::Done);
     }
-    online::with_session(context, options, async |session| {
+    online::with_session(context, options, async |session, _| {
         session.listed().await;
         let errors = session.errors();
         let rows = serde_json::to_value(online::error_rows(&errors)).unwrap_or_default();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use switchboard::connect::Persistence;
 use switchboard::session::{Gate, LoadError, Options, Session};
+use switchboard::visible::excerpt;
 use switchboard::{Discovery, Provider, State};
 
 use super::{Context, connection, s, trust, unknown_server};
@@ -38,32 +39,35 @@ pub(super) fn check(context: &Context, servers: &[String]) -> Result<(), Command
     Ok(())
 }
 
-/// Starts a session, waits until its servers are there, uses it, and stops it in order.
+/// Starts a session, waits until its servers are there, uses it, and stops it in order. Ctrl-C ends the use at once and
+/// the servers in order; a second one ends everything.
 pub(super) fn with_session<T>(
     context: &Context,
     options: Options,
-    work: impl AsyncFnOnce(&Session) -> Result<T, CommandError>,
+    work: impl AsyncFnOnce(&Session, &Progress) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
     let is_wanted = !context.printer.json && context.printer.volume > Volume::Quiet;
     let progress = Arc::new(Progress::new("connecting", is_wanted));
     connection::block_on(progress.during(async {
         let session = Session::start(options).await;
-        tell_who_is_missing(&session, &progress);
-        let window = session.discovery().settings.startup_window;
-        // Live lists are better than cached ones, if they come in time.
-        session.settled(Some(window)).await;
-        tell_who_is_missing(&session, &progress);
-        session.ready(Gate::Correct).await;
-        let interrupted = async {
-            drop(tokio::signal::ctrl_c().await);
-            Err(CommandError::interrupted())
+        let using = async {
+            tell_who_is_missing(&session, &progress);
+            let window = session.discovery().settings.startup_window;
+            // Live lists are better than cached ones, if they come in time.
+            session.settled(Some(window)).await;
+            tell_who_is_missing(&session, &progress);
+            session.ready(Gate::Correct).await;
+            work(&session, &progress).await
         };
         // Dropping the work tells the server; stopping the session in order lets that get through.
         let used = tokio::select! {
-            used = work(&session) => used,
-            error = interrupted => error,
+            used = using => used,
+            () = connection::ctrl_c() => Err(CommandError::stopped()),
         };
-        session.shutdown().await;
+        tokio::select! {
+            () = session.shutdown() => {}
+            () = connection::ctrl_c() => {}
+        }
         used
     }))?
 }
@@ -98,7 +102,14 @@ pub(super) fn error_rows(errors: &[LoadError]) -> Vec<ErrorRow> {
 pub(super) fn remarks(context: &Context, discovery: &Discovery, errors: &[LoadError]) {
     for error in errors {
         let who = error.server.as_deref().unwrap_or("configuration");
-        context.printer.remark(&format!("error: Failed to connect to \"{who}\": {}", error.message));
+        let failed = match &error.server {
+            Some(_) => format!("Failed to connect to \"{who}\""),
+            None => "The configuration cannot be read".to_owned(),
+        };
+        context.printer.remark(&format!("error: {failed}: {}", error.message));
+        if let Some(words) = &error.last_words {
+            context.printer.remark(&format!("  it said: {}", excerpt(words, 200)));
+        }
         if let Some(hint) = &error.hint {
             context.printer.remark(&format!("  hint: {hint}"));
         }
@@ -118,6 +129,22 @@ pub(super) fn remarks(context: &Context, discovery: &Discovery, errors: &[LoadEr
             if n == 1 { "s" } else { "" },
             names.join(" ")
         ));
+    }
+}
+
+/// Says whose lists are not live.
+pub(super) fn stale(context: &Context, session: &Session) {
+    let late: Vec<String> = session
+        .servers()
+        .into_iter()
+        .filter(|report| !report.status.is_settled())
+        .map(|report| excerpt(&report.name, 60))
+        .collect();
+    if !late.is_empty() {
+        let names = late.join(", ");
+        context
+            .printer
+            .remark(&format!("Not answered yet, shown as of last time: {names} (--wait waits for them)"));
     }
 }
 

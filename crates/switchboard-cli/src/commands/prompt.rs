@@ -25,7 +25,7 @@ pub(super) fn run(
         })?;
         arguments.push((key.to_owned(), value.to_owned()));
     }
-    online::with_session(context, online::options(context, &servers), async |session| {
+    online::with_session(context, online::options(context, &servers), async |session, _| {
         session.listed().await;
         let (server, name) = owner(session, name, server)?;
         let prompt = session.prompt(&server, &name, &arguments).await.map_err(|error| failed(&error))?;

@@ -6,6 +6,7 @@ use switchboard::calls::CallError;
 use switchboard::offer::Body;
 use switchboard::session::Session;
 use switchboard::visible::visible;
+use switchboard::wire::Cause;
 
 use super::{Context, Outcome, online};
 use crate::error::{CommandError, Kind};
@@ -13,7 +14,7 @@ use crate::error::{CommandError, Kind};
 pub(super) fn run(context: &Context, uri: &str, server: Option<&str>) -> Result<Outcome, CommandError> {
     let servers: Vec<String> = server.iter().map(|name| (*name).to_owned()).collect();
     online::check(context, &servers)?;
-    online::with_session(context, online::options(context, &servers), async |session| {
+    online::with_session(context, online::options(context, &servers), async |session, _| {
         session.listed().await;
         let server = match server {
             Some(server) => server.to_owned(),
@@ -24,18 +25,18 @@ pub(super) fn run(context: &Context, uri: &str, server: Option<&str>) -> Result<
             let contents: Vec<_> = read.contents.iter().map(|part| &part.raw).collect();
             return Ok(context.printer.json(&json!({"server": server, "contents": contents}))?);
         }
-        let mut lines = Vec::new();
         for part in &read.contents {
             match &part.body {
-                Body::Text(text) => lines.extend(text.lines().map(|line| visible(line).into_owned())),
+                Body::Text(text) => context.printer.text(text)?,
                 Body::Blob(blob) => {
                     let kind = part.mime_type.as_deref().unwrap_or("unknown type");
-                    lines.push(format!("[{}: {} bytes of Base64; see --json]", visible(kind), blob.len()));
+                    let line = format!("[{}: {} bytes of Base64; see --json]", visible(kind), blob.len());
+                    context.printer.text(&line)?;
                 }
-                Body::Unknown => lines.push("[neither text nor bytes; see --json]".to_owned()),
+                Body::Unknown => context.printer.text("[neither text nor bytes; see --json]")?,
             }
         }
-        Ok(context.printer.data(&lines)?)
+        Ok(())
     })?;
     Ok(Outcome::Done)
 }
@@ -43,19 +44,12 @@ pub(super) fn run(context: &Context, uri: &str, server: Option<&str>) -> Result<
 /// The server that lists the resource; one with a fitting template if none does.
 fn owner(session: &Session, uri: &str) -> Result<String, CommandError> {
     let catalog = session.catalog();
-    let mut owners: Vec<&str> = catalog
-        .resources
-        .iter()
-        .filter(|of| of.item.uri == uri)
-        .map(|of| of.server.as_str())
-        .chain(
-            catalog
-                .templates
-                .iter()
-                .filter(|of| fits(&of.item.uri_template, uri))
-                .map(|of| of.server.as_str()),
-        )
-        .collect();
+    let mut owners: Vec<&str> =
+        catalog.resources.iter().filter(|of| of.item.uri == uri).map(|of| of.server.as_str()).collect();
+    if owners.is_empty() {
+        let fitting = catalog.templates.iter().filter(|of| fits(&of.item.uri_template, uri));
+        owners = fitting.map(|of| of.server.as_str()).collect();
+    }
     owners.dedup();
     match owners.as_slice() {
         [only] => Ok((*only).to_owned()),
@@ -80,8 +74,12 @@ fn fits(template: &str, uri: &str) -> bool {
 }
 
 pub(super) fn failed(error: &CallError) -> CommandError {
-    let kind = if error.needs_login() { Kind::LoginNeeded } else { Kind::Unreachable };
-    let failed = CommandError::explained(kind, error).reworded(|_| error.text());
+    let kind = match error {
+        _ if error.needs_login() => Kind::LoginNeeded,
+        CallError::Failed { error, .. } if matches!(error.cause, Cause::Rpc(_)) => Kind::ToolFailed,
+        _ => Kind::Unreachable,
+    };
+    let failed = CommandError::explained(kind, error);
     match error.server() {
         Some(server) => failed.server(server),
         None => failed,

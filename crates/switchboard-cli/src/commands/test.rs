@@ -104,7 +104,12 @@ fn look(
         }
         Ok::<_, CommandError>((seen, launch.secrets))
     };
-    let (seen, secrets) = connection::block_on(progress.during(work))??;
+    let (seen, secrets) = connection::block_on(progress.during(async {
+        tokio::select! {
+            seen = work => seen,
+            () = connection::ctrl_c() => Err(CommandError::new(Kind::Interrupted, "interrupted", "stopped")),
+        }
+    }))??;
     // A server may repeat what it was sent, anywhere.
     if context.printer.json {
         let report = serde_json::to_value(report(subject, &seen)).unwrap_or_default();

@@ -331,9 +331,10 @@ impl Owner {
         let (status, link) = match self.machine.state() {
             State::Dormant => (Status::Dormant, None),
             State::Starting { before: None } => (Status::Connecting, None),
-            State::Starting { before: Some(error) } => (Status::Waiting(Arc::clone(error)), None),
             State::Ready { link } => (Status::Connected, Some(link.clone())),
-            State::Waiting { error } => (Status::Waiting(Arc::clone(error)), None),
+            State::Starting { before: Some(error) } | State::Waiting { error } => {
+                (Status::Waiting(Arc::clone(error)), None)
+            }
             State::NeedsLogin { error } => (Status::NeedsLogin(Arc::clone(error)), None),
             State::Failed { error } => (Status::Failed(Arc::clone(error)), None),
             State::Suspended { error } => (Status::Suspended(Arc::clone(error)), None),

@@ -38,6 +38,8 @@ pub struct LoadError {
     pub retryable: bool,
     /// The server is `required`.
     pub is_required: bool,
+    /// A login would help.
+    pub needs_login: bool,
     /// The last line on the standard error of its process.
     pub last_words: Option<String>,
 }
@@ -98,6 +100,7 @@ impl Session {
                     hint: fault.hint.clone(),
                     retryable: fault.is_transient,
                     is_required: required.contains(report.name.as_str()),
+                    needs_login: fault.needs_login(),
                     last_words: fault
                         .stderr
                         .lines()
@@ -116,6 +119,7 @@ impl Session {
                     hint: None,
                     retryable: false,
                     is_required: false,
+                    needs_login: false,
                     last_words: None,
                 });
             }
@@ -130,6 +134,7 @@ impl Session {
                 hint: problem.hint.clone(),
                 retryable: false,
                 is_required: false,
+                needs_login: false,
                 last_words: None,
             }));
         }
