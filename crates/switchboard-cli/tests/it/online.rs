@@ -115,10 +115,7 @@ fn failures_have_their_exit_codes() {
     let sandbox = Sandbox::new();
     sandbox
         .write("~/.switchboard/mcp.json", json!({"mcpServers": {"locked": {"url": fake.url()}}}).to_string());
-    assert!(
-        run(&sandbox, &["call", "locked/x"]).contains("--- exit 2"),
-        "others answered, none has the tool"
-    );
+    assert!(run(&sandbox, &["call", "locked/x"]).contains("--- exit 3"));
     assert!(run(&sandbox, &["tools", "locked"]).contains("--- exit 4"));
 }
 
