@@ -182,7 +182,11 @@ fn failed(entry: &Entry, error: &CallError) -> CommandError {
         | CallError::TooLate { .. }
         | CallError::Failed { .. } => Kind::Unreachable,
     };
-    CommandError::explained(kind, error).reworded(|_| error.text()).server(&entry.server)
+    let failed = CommandError::explained(kind, error).server(&entry.server);
+    match error {
+        CallError::Denied { .. } => failed,
+        _ => failed.reworded(|_| error.text()),
+    }
 }
 
 fn show(context: &Context, outcome: &Called) -> Result<(), CommandError> {

@@ -117,7 +117,7 @@ impl CallError {
             _ if self.is_outcome_unknown() => {
                 format!("MCP error: {self} (outcome unknown: the tool may have run; it was not repeated)")
             }
-            Self::Denied { .. } => self.to_string(),
+            Self::Denied { .. } => format!("Error: {self}"),
             _ => format!("MCP error: {self}"),
         }
     }
@@ -126,7 +126,7 @@ impl CallError {
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Denied { reason, .. } => write!(f, "Error: not allowed: {reason}"),
+            Self::Denied { reason, .. } => write!(f, "not allowed: {reason}"),
             Self::Down { fault } => write!(f, "`{}` is not connected: {}", fault.server, fault.message),
             Self::Stopped { server } => write!(f, "`{server}` was stopped"),
             Self::TooLate { server, after } => {

@@ -57,8 +57,8 @@ pub(crate) async fn perform(
         }
         is_first = false;
         // The owner learns of a loss by itself. Over HTTP a broken request says nothing of the next one, and others may be
-        // under way on the same link: it stays.
-        if lease.link.is_up() && lease.link.transport() != "http" {
+        // under way on the same link: it stays, unless nobody is there at all.
+        if lease.link.is_up() && (lease.link.transport() != "http" || is_unreachable(&error)) {
             handle.useless(&lease.link, &error).await;
         }
     }
@@ -71,6 +71,16 @@ fn is_of_the_connection(error: &wire::Error) -> bool {
         error.cause,
         Cause::Exited { .. } | Cause::Closed | Cause::CutOff | Cause::SessionLost | Cause::Unreachable { .. }
     )
+}
+
+/// Whether nobody answers at the address.
+fn is_unreachable(error: &wire::Error) -> bool {
+    use wire::{Cause, Obstacle};
+    let step = match &error.cause {
+        Cause::Unreachable { step, .. } => *step,
+        _ => return false,
+    };
+    matches!(step, Obstacle::Dns | Obstacle::Connect | Obstacle::Tls)
 }
 
 /// Does something that is always safe to repeat, such as reading, once more after a loss.
@@ -87,7 +97,12 @@ where
         let lease = lease(handle, server, None).await?;
         match work(lease.link.clone()).await {
             Ok(done) => return Ok(done),
-            Err(error) if is_first && is_of_the_connection(&error) => is_first = false,
+            Err(error) if is_first && is_of_the_connection(&error) => {
+                is_first = false;
+                if lease.link.is_up() && is_unreachable(&error) {
+                    handle.useless(&lease.link, &error).await;
+                }
+            }
             Err(error) => {
                 return Err(CallError::Failed {
                     server: server.to_owned(),

@@ -15,7 +15,7 @@ use super::offer::Offer;
 use super::recipe::{Persistence, Recipe};
 use crate::config::Transport;
 use crate::notice::Notice;
-use crate::wire::{Error, Link};
+use crate::wire::{Cause, Era, Error, Interest, Link};
 
 /// Commands that wait for the owner.
 const COMMANDS: usize = 64;
@@ -27,10 +27,24 @@ type Fleeting = Arc<Fault>;
 
 /// What a job brought.
 enum Done {
-    Opened { attempt: u64, link: Link, offer: Box<Offer> },
-    NotOpened { attempt: u64, fault: Fault },
-    PauseOver { attempt: u64 },
-    Fetched { attempt: u64, offer: Box<Offer> },
+    Opened {
+        attempt: u64,
+        link: Link,
+        offer: Box<Offer>,
+    },
+    NotOpened {
+        attempt: u64,
+        fault: Fault,
+    },
+    PauseOver {
+        attempt: u64,
+    },
+    Fetched {
+        attempt: u64,
+        offer: Box<Offer>,
+    },
+    /// Nothing more is to be heard of changes.
+    Listened,
 }
 
 /// What woke the owner.
@@ -229,6 +243,7 @@ impl Owner {
                     self.offer(offer.after(before.as_deref()));
                     // The other lists were not waited for.
                     self.fetch(Lists::AllButTools);
+                    self.listen();
                 }
             }
             Ok(Done::NotOpened { attempt, fault }) => {
@@ -242,6 +257,7 @@ impl Owner {
                     self.offer(*offer);
                 }
             }
+            Ok(Done::Listened) => {}
             // A panic in a job costs that attempt only.
             Err(_) => {
                 self.refresh.is_running = false;
@@ -306,6 +322,26 @@ impl Owner {
         let _unheard = self.notices.send((self.recipe.get().name.clone(), notice));
     }
 
+    /// Hears of changes where they are only told to who asks for them.
+    fn listen(&mut self) {
+        let State::Ready { link } = self.machine.state() else { return };
+        let interest = Interest {
+            tools: link.facts().can_also("tools", "listChanged"),
+            prompts: link.facts().can_also("prompts", "listChanged"),
+            resources: link.facts().can_also("resources", "listChanged"),
+            uris: Vec::new(),
+        };
+        let is_needed =
+            link.facts().era == Era::Modern && (interest.tools || interest.prompts || interest.resources);
+        if is_needed {
+            let link = link.clone();
+            self.jobs.spawn(async move {
+                listened(&link, &interest).await;
+                Done::Listened
+            });
+        }
+    }
+
     /// Asks for lists.
     fn fetch(&mut self, lists: Lists) {
         let State::Ready { link } = self.machine.state() else { return };
@@ -349,6 +385,24 @@ impl Owner {
         if is_changed {
             self.changed.notify_one();
         }
+    }
+}
+
+/// Keeps a subscription open as long as the link stands. What changed in between is asked for anew.
+async fn listened(link: &Link, interest: &Interest) {
+    let mut pause = CALM;
+    while link.is_up() {
+        match link.subscribe(interest).await {
+            Ok(mut subscription) => {
+                pause = CALM;
+                subscription.ended().await;
+            }
+            // It offers what it does not have.
+            Err(Error { cause: Cause::Rpc(_), .. }) => return,
+            Err(_) => pause = (pause * 2).min(LONGEST_CALM),
+        }
+        sleep(pause).await;
+        link.ask_anew();
     }
 }
 

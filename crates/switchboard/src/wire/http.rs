@@ -39,6 +39,8 @@ const MOST_RETRIES: u32 = 3;
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
 /// The rest of a stream after its answer, so that the connection can be used again.
 const DRAIN: Duration = Duration::from_secs(1);
+/// Bytes of an answer that tells what a server is.
+const GREETING: usize = 1024 * 1024;
 const HEARD: Duration = Duration::from_secs(1);
 /// Errands that wait: many calls may be given up at once, and the server is told of each.
 pub(crate) const ERRANDS: usize = 1024;
@@ -206,9 +208,10 @@ impl Http {
             return Ok(());
         }
         match content_type(&response).as_str() {
-            "text/event-stream" => self.follow(response, id, frame.rules).await,
+            "text/event-stream" => self.follow(response, id, frame).await,
             "application/json" => {
-                let body = web::body(&mut response, self.limit).await.map_err(|error| self.broken(&error))?;
+                let limit = self.limit_for(frame);
+                let body = web::body(&mut response, limit).await.map_err(|error| broken(&error, limit))?;
                 self.router.deliver(&body, Via::Body(id));
                 if self.router.is_pending(id) {
                     let why = "the body holds no answer".to_owned();
@@ -224,8 +227,9 @@ impl Http {
     }
 
     /// Reads a stream of events to its answer, across breaks where the rules allow it.
-    async fn follow(&self, response: Response, id: u64, rules: Rules) -> Result<(), Error> {
-        let mut events = sse::Parser::new(self.limit);
+    async fn follow(&self, response: Response, id: u64, frame: &Frame) -> Result<(), Error> {
+        let rules = frame.rules;
+        let mut events = sse::Parser::new(self.limit_for(frame));
         let mut response = Some(response);
         let mut in_vain = 0;
         loop {
@@ -263,8 +267,10 @@ impl Http {
                     self.router.deliver(&event.data, Via::Stream(id));
                 }
             }
-            if read.is_err() && self.router.is_pending(id) {
-                return Err(Error::maybe(Cause::TooLarge { limit: self.limit }));
+            if let Err(sse::TooLong { limit }) = read
+                && self.router.is_pending(id)
+            {
+                return Err(Error::maybe(Cause::TooLarge { limit }));
             }
             if !self.router.is_pending(id) {
                 self.drain_later(stream);
@@ -366,11 +372,11 @@ impl Http {
         Err(if status < 500 { Error::never(cause) } else { Error::maybe(cause) })
     }
 
-    fn broken(&self, error: &BodyError) -> Error {
-        Error::maybe(match error {
-            BodyError::TooLarge => Cause::TooLarge { limit: self.limit },
-            BodyError::Broken => Cause::CutOff,
-        })
+    /// The first answers are short. They may come two at a time, so they get less room.
+    fn limit_for(&self, frame: &Frame) -> usize {
+        let asks = |(name, value): &(String, String)| name == "mcp-method" && value == "server/discover";
+        let is_greeting = frame.starts_session || frame.headers.iter().any(asks);
+        if is_greeting { self.limit.min(GREETING) } else { self.limit }
     }
 
     fn step(&self, response: &Response) {
@@ -440,6 +446,13 @@ fn pause(cause: &Cause, may_repeat: bool) -> Option<Duration> {
 fn seconds(value: &HeaderValue) -> Option<Duration> {
     let seconds: f64 = value.to_str().ok()?.trim().parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
+}
+
+fn broken(error: &BodyError, limit: usize) -> Error {
+    Error::maybe(match error {
+        BodyError::TooLarge => Cause::TooLarge { limit },
+        BodyError::Broken => Cause::CutOff,
+    })
 }
 
 /// The type without its parameters, in lower case.

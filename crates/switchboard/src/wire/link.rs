@@ -131,6 +131,11 @@ impl Link {
         self.shared.peer.router.notices.take()
     }
 
+    /// Notes that something may have been missed: what the server offers must be asked anew.
+    pub(crate) fn ask_anew(&self) {
+        self.shared.peer.router.notices.push(Notice::SessionRenewed);
+    }
+
     /// Resolves when the connection is gone, with the reason.
     pub async fn lost(&self) -> Error {
         Error::maybe(self.shared.peer.router.lost().await)

@@ -72,6 +72,41 @@ async fn ten_thousand_changes_are_a_few_fetches_and_the_last_is_seen() {
 }
 
 #[tokio::test]
+async fn a_modern_server_tells_of_changes_too() {
+    let old =
+        json!({"resultType": "complete", "tools": [{"name": "old", "inputSchema": {"type": "object"}}]});
+    let new =
+        json!({"resultType": "complete", "tools": [{"name": "new", "inputSchema": {"type": "object"}}]});
+    let change = json!({"broadcast": {"method": "notifications/tools/list_changed", "params": {}}});
+    let script = json!({
+        "era": "modern",
+        "on": {
+            "tools/call": [change, {"result": {"resultType": "complete", "content": []}}],
+            "tools/list": {"times": [[{"result": old}], [{"result": new}]]},
+        }
+    });
+    let world = World::new().stdio("s", script, json!({"approval": "never"}));
+    let session = ready(&world).await;
+    world.script("s").wait_for(|line| line["message"]["method"] == "subscriptions/listen");
+    session.call("s/old", &json!({}).into()).await.unwrap();
+    until(&session, |catalog| catalog.find("s/new", None).is_ok()).await;
+    session.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_at_an_address_that_goes_away_comes_back() {
+    let fake = testkit::Fake::http(json!({}));
+    let world = World::new().entry("s", json!({"url": fake.url(), "approval": "never", "timeout": 2000}));
+    let session = ready(&world).await;
+    drop(fake);
+    session.call("s/echo", &json!({"text": "x"}).into()).await.unwrap_err();
+    session.call("s/echo", &json!({"text": "x"}).into()).await.unwrap_err();
+    let status = session.servers().remove(0).status;
+    assert!(status.fault().is_some(), "it is known to be gone: {status:?}");
+    session.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_reload_touches_only_what_changed() {
     let mut world = World::new()
         .stdio("kept", json!({}), json!({}))
