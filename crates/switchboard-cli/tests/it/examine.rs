@@ -148,3 +148,14 @@ fn the_trace_has_the_traffic_and_not_the_secrets() {
         assert_eq!(mode & 0o777, 0o600);
     }
 }
+
+#[test]
+fn a_machine_without_certificates_can_still_speak_http() {
+    let fake = Fake::http(json!({}));
+    let sandbox = Sandbox::new();
+    let mut command = switchboard(&sandbox);
+    command.env("SSL_CERT_FILE", "/nowhere").env("SSL_CERT_DIR", "/nowhere");
+    let output = command.args(["test", "--url", fake.url(), "--json"]).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["ok"], true, "{report}");
+}

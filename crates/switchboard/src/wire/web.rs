@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{HeaderMap, LOCATION, WWW_AUTHENTICATE};
-use reqwest::{Client, Method, Response};
+use reqwest::{Certificate, Client, ClientBuilder, Method, Response};
 use url::Url;
 
 use super::error::{Cause, Step};
@@ -37,13 +37,9 @@ pub(crate) struct Ask {
 impl Web {
     fn client(&self) -> Result<&Client, Cause> {
         let made = self.client.get_or_init(|| {
-            Client::builder()
-                .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
-                .redirect(reqwest::redirect::Policy::none())
-                .connect_timeout(CONNECT_LIMIT)
-                .tcp_keepalive(Duration::from_secs(30))
-                .build()
-                .map_err(|error| chain(&error))
+            // A machine without certificates of its own, such as a small container, gets those we bring.
+            let with_ours = |_| builder().tls_certs_only(roots()).build();
+            builder().build().or_else(with_ours).map_err(|error| chain(&error))
         });
         made.as_ref().map_err(|why| Cause::Unreachable {
             url: "the network".to_owned(),
@@ -76,6 +72,19 @@ impl Web {
         let at = redact::url(url.as_str());
         Err((Cause::Redirected { from: redact::url(ask.url.as_str()), to: at }, false))
     }
+}
+
+fn builder() -> ClientBuilder {
+    Client::builder()
+        .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(CONNECT_LIMIT)
+        .tcp_keepalive(Duration::from_secs(30))
+}
+
+/// The certificates the web trusts.
+fn roots() -> impl Iterator<Item = Certificate> {
+    webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().filter_map(|root| Certificate::from_der(root).ok())
 }
 
 fn redirect(response: &Response) -> Option<Url> {
