@@ -145,7 +145,7 @@ impl Catalog {
             let name = odd.name.clone().unwrap_or_else(|| format!("item {}", odd.index + 1));
             self.problem(part, Code::OddItem, format!("{list}: `{name}` cannot be used: {}", odd.reason));
         }
-        for note in offer.notes.iter() {
+        for (_, note) in offer.notes.iter() {
             self.problem(part, Code::RepairedItem, note.clone());
         }
     }

@@ -11,6 +11,7 @@ mod machine;
 mod offer;
 mod owner;
 mod recipe;
+mod refresh;
 
 pub use fault::Fault;
 pub use handle::{Handle, Lease, Refused, Status, View};

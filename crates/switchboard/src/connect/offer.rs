@@ -21,8 +21,8 @@ pub struct Offer {
     pub prompts: Arc<Vec<Prompt>>,
     /// Items that cannot be used, with their list.
     pub odd: Arc<Vec<(&'static str, Odd)>>,
-    /// What was repaired or cut, in words.
-    pub notes: Arc<Vec<String>>,
+    /// What was repaired or cut, in words, with its list.
+    pub notes: Arc<Vec<(&'static str, String)>>,
     /// Whether it was just asked.
     pub freshness: Freshness,
     /// Whether all lists were asked for, or only the tools so far.
@@ -73,13 +73,17 @@ impl Offer {
     pub(super) fn take<T>(&mut self, list: &'static str, listing: Listing<T>) -> Vec<T> {
         let Listing { items, odd, notes, cut, .. } = listing;
         let cut = cut.map(|why| format!("{list}: cut off, {why}"));
-        if !odd.is_empty() {
+        let had_odd = self.odd.iter().any(|(of, _)| *of == list);
+        if had_odd || !odd.is_empty() {
             let all = Arc::make_mut(&mut self.odd);
             all.retain(|(of, _)| *of != list);
             all.extend(odd.into_iter().map(|odd| (list, odd)));
         }
-        if !notes.is_empty() || cut.is_some() {
-            Arc::make_mut(&mut self.notes).extend(notes.into_iter().chain(cut));
+        let had_notes = self.notes.iter().any(|(of, _)| *of == list);
+        if had_notes || !notes.is_empty() || cut.is_some() {
+            let all = Arc::make_mut(&mut self.notes);
+            all.retain(|(of, _)| *of != list);
+            all.extend(notes.into_iter().chain(cut).map(|note| (list, note)));
         }
         items
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
@@ -13,15 +12,13 @@ use super::handle::{Command, Current, Handle, Refused, Slot, Status, View};
 use super::machine::{Effect, Event, Machine, Nature, State};
 use super::offer::Offer;
 use super::recipe::{Persistence, Recipe};
+use super::refresh::{Fetched, Lists, Refresh, fetch, listen};
 use crate::config::Transport;
 use crate::notice::Notice;
-use crate::wire::{Cause, Era, Error, Interest, Link};
+use crate::wire::{Era, Error, Interest, Link};
 
 /// Commands that wait for the owner.
 const COMMANDS: usize = 64;
-/// Between two fetches of a list that changes again and again; doubles while it does.
-const CALM: Duration = Duration::from_secs(1);
-const LONGEST_CALM: Duration = Duration::from_secs(30);
 
 type Fleeting = Arc<Fault>;
 
@@ -41,7 +38,7 @@ enum Done {
     },
     Fetched {
         attempt: u64,
-        offer: Box<Offer>,
+        fetched: Box<Fetched>,
     },
     /// Nothing more is to be heard of changes.
     Listened,
@@ -81,16 +78,6 @@ pub(super) struct Owner {
 enum Start {
     AtOnce,
     WhenNeeded,
-}
-
-/// When lists are asked for again: at most one fetch under way, and the last change always seen.
-#[derive(Debug, Default)]
-struct Refresh {
-    is_wanted: bool,
-    is_running: bool,
-    /// Not before this time.
-    not_before: Option<Instant>,
-    calm: Duration,
 }
 
 impl Owner {
@@ -251,10 +238,10 @@ impl Owner {
                 self.step(Event::NotOpened { attempt, error: Arc::new(fault), gravity });
             }
             Ok(Done::PauseOver { attempt }) => self.step(Event::PauseOver { attempt }),
-            Ok(Done::Fetched { attempt, offer }) => {
+            Ok(Done::Fetched { attempt, fetched }) => {
                 if attempt == self.machine.attempt() {
-                    self.refresh.finished(Instant::now());
-                    self.offer(*offer);
+                    self.refresh.finished(Instant::now(), fetched.missed_some);
+                    self.offer(fetched.offer);
                 }
             }
             Ok(Done::Listened) => {}
@@ -336,7 +323,7 @@ impl Owner {
         if is_needed {
             let link = link.clone();
             self.jobs.spawn(async move {
-                listened(&link, &interest).await;
+                listen(&link, &interest).await;
                 Done::Listened
             });
         }
@@ -349,7 +336,7 @@ impl Owner {
         self.refresh.started();
         let (link, attempt) = (link.clone(), self.machine.attempt());
         self.jobs.spawn(async move {
-            Done::Fetched { attempt, offer: Box::new(fetched(&link, &offer, lists).await) }
+            Done::Fetched { attempt, fetched: Box::new(fetch(&link, &offer, lists).await) }
         });
     }
 
@@ -385,72 +372,6 @@ impl Owner {
         if is_changed {
             self.changed.notify_one();
         }
-    }
-}
-
-/// Keeps a subscription open as long as the link stands. What changed in between is asked for anew.
-async fn listened(link: &Link, interest: &Interest) {
-    let mut pause = CALM;
-    while link.is_up() {
-        match link.subscribe(interest).await {
-            Ok(mut subscription) => {
-                pause = CALM;
-                subscription.ended().await;
-            }
-            // It offers what it does not have.
-            Err(Error { cause: Cause::Rpc(_), .. }) => return,
-            Err(_) => pause = (pause * 2).min(LONGEST_CALM),
-        }
-        sleep(pause).await;
-        link.ask_anew();
-    }
-}
-
-/// Which lists to ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lists {
-    All,
-    AllButTools,
-}
-
-/// Lists anew; one that cannot be had stays as it was.
-async fn fetched(link: &Link, before: &Offer, lists: Lists) -> Offer {
-    let mut offer = before.clone();
-    if lists == Lists::All
-        && let Ok(listing) = link.tools().await
-    {
-        offer.notes = Arc::default();
-        offer.tools = Arc::new(offer.take("tools", listing));
-    }
-    if let Ok(listing) = link.resources().await {
-        offer.resources = Arc::new(offer.take("resources", listing));
-    }
-    if let Ok(listing) = link.templates().await {
-        offer.templates = Arc::new(offer.take("templates", listing));
-    }
-    if let Ok(listing) = link.prompts().await {
-        offer.prompts = Arc::new(offer.take("prompts", listing));
-    }
-    offer.is_complete = true;
-    offer
-}
-
-impl Refresh {
-    fn started(&mut self) {
-        self.is_wanted = false;
-        self.is_running = true;
-    }
-
-    /// A list that changed while it was fetched is fetched again, but not at once.
-    fn finished(&mut self, now: Instant) {
-        self.is_running = false;
-        self.calm = if self.is_wanted { (self.calm * 2).clamp(CALM, LONGEST_CALM) } else { CALM };
-        self.not_before = Some(now + self.calm);
-    }
-
-    fn due(&self) -> Option<Instant> {
-        let is_due = self.is_wanted && !self.is_running;
-        is_due.then(|| self.not_before.unwrap_or_else(Instant::now))
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! From the outside in: `open` finds out what a server speaks; `link`, `features`, `rounds`, `tasks` and `subscribe` are
 //! what one does with it; `peer` and `router` are the conversation; `stdio`, `http` and `legacy_sse` carry it; `frame`,
-//! `sse`, `headers`, `message` and `era` are pure.
+//! `sse`, `headers`, `message`, `glance` and `era` are pure.
 
 mod child;
 mod era;
@@ -15,6 +15,7 @@ mod features;
 mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
+mod glance;
 pub mod guard;
 mod headers;
 mod http;

@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use super::error::Cause;
+use super::glance::{id_in, is_of_the_server, log_line, number, subscription, text};
 use super::message::{self, AnswerId, Fault, Incoming};
 use super::notices::Notices;
 use super::trace::Trace;
@@ -22,8 +23,6 @@ use crate::json::Json;
 use crate::notice::{Notice, Progress};
 use crate::visible::excerpt;
 
-/// Key of the listen request a notification belongs to.
-const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// Beats of one request that wait to be seen.
 const BEATS: usize = 64;
 /// Most characters of what progress says in words.
@@ -456,46 +455,4 @@ impl Pending {
         // Whoever asked may have gone; then nobody needs the answer.
         let _gone = self.reply.send(outcome);
     }
-}
-
-fn log_line(params: Option<Json>) -> Notice {
-    let params = params.unwrap_or_else(Json::null);
-    let level = text(&params, "level").unwrap_or_else(|| "info".to_owned());
-    let logger = text(&params, "logger");
-    let data = message::fields(&params).into_iter().find(|(name, _)| name == "data");
-    Notice::Log { level, logger, data: data.map_or_else(Json::null, |(_, data)| data) }
-}
-
-fn text(params: &Json, name: &str) -> Option<String> {
-    let (_, value) = message::fields(params).into_iter().find(|(field, _)| field == name)?;
-    value.parse().ok()
-}
-
-fn subscription(params: &Json) -> Option<u64> {
-    let (_, meta) = message::fields(params).into_iter().find(|(name, _)| name == "_meta")?;
-    let (_, id) = message::fields(&meta).into_iter().find(|(name, _)| name == SUBSCRIPTION_ID)?;
-    number(id.as_str())
-}
-
-/// A number in either JSON spelling.
-fn number(raw: &str) -> Option<u64> {
-    raw.trim_matches('"').parse().ok()
-}
-
-/// Whether the start of a message names a method, before anything else begins.
-fn is_of_the_server(head: &[u8]) -> bool {
-    let head = String::from_utf8_lossy(head);
-    head.find("\"method\"").is_some_and(|at| head[..at].matches('{').count() == 1)
-}
-
-/// The id at the start of a message too large to be read whole. One that stands deeper belongs to something else.
-fn id_in(head: &[u8]) -> Option<u64> {
-    let head = String::from_utf8_lossy(head);
-    let at = head.find("\"id\"")?;
-    if head[..at].matches('{').count() != 1 {
-        return None;
-    }
-    let rest = head[at + 4..].trim_start().strip_prefix(':')?.trim_start().trim_start_matches('"');
-    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().ok()
 }

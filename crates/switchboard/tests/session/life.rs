@@ -18,10 +18,12 @@ async fn until(session: &Session, is_so: impl Fn(&switchboard::catalog::Catalog)
     tokio::time::timeout(std::time::Duration::from_secs(20), wait).await.unwrap().unwrap();
 }
 
+/// Waits until some server stands so; every change of one is published with the catalog.
 async fn until_status(session: &Session, status: &str) {
+    let mut catalog = session.watch_catalog();
     let wait = async {
         while session.servers().iter().all(|report| report.status.as_str() != status) {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            catalog.changed().await.unwrap();
         }
     };
     tokio::time::timeout(std::time::Duration::from_secs(20), wait).await.unwrap();
