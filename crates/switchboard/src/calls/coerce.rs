@@ -48,7 +48,13 @@ fn types(field: &Value) -> Vec<&str> {
     match field.get("type") {
         Some(Value::String(one)) => vec![one],
         Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
+        // One of several: what any of them takes.
+        _ => ["anyOf", "oneOf"]
+            .iter()
+            .filter_map(|word| field.get(*word)?.as_array())
+            .flatten()
+            .flat_map(types)
+            .collect(),
     }
 }
 
@@ -99,6 +105,7 @@ mod tests {
             "s": {"type": "string"}, "i": {"type": "integer"}, "n": {"type": "number"}, "b": {"type": "boolean"},
             "o": {"type": "object"}, "l": {"type": "array", "items": {"type": "integer"}},
             "u": {"type": ["integer", "string"]}, "z": {"type": ["string", "null"]},
+            "p": {"anyOf": [{"type": "string"}, {"type": "null"}]},
         }}));
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let read = arguments(
@@ -112,12 +119,14 @@ mod tests {
                 "l=2",
                 "u=x",
                 "z=null",
+                "p=123",
                 "free=[1]",
                 "t=a=b",
             ]),
             &schema,
         );
         let expected = json!({"s": "5", "i": 5, "n": 1.5, "b": true, "o": {"a": 1}, "l": [1, 2], "u": "x", "z": null,
+            "p": "123",
             "free": [1], "t": "a=b"});
         assert_eq!(Value::Object(read.unwrap()), expected);
         let wrong = arguments(&words(&["i=five"]), &schema).unwrap_err();
