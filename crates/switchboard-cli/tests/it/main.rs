@@ -6,6 +6,7 @@ mod add;
 mod builtin;
 mod completions;
 mod doctor;
+mod eight_tools;
 mod errors;
 mod examine;
 mod hostile;
