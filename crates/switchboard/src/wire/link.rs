@@ -154,8 +154,7 @@ impl Link {
 
     /// Lines on its output that were no messages, and the first of them, without secrets.
     pub fn noise(&self) -> (u64, Option<String>) {
-        let (count, first) = self.shared.peer.router.noise();
-        (count, first.map(|first| self.shared.secrets.scrub(first).into_owned()))
+        self.shared.peer.router.noise(&self.shared.secrets)
     }
 
     /// Answers nobody waited for, and notices that found no room.

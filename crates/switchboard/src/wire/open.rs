@@ -351,8 +351,7 @@ impl Attempt<'_> {
             if let Some(process) = line.process.clone() {
                 failure.stderr = secrets.scrub(&process.stderr_tail()).into_owned();
             }
-            let (count, first) = line.peer.router.noise();
-            failure.noise = (count, first.map(|first| secrets.scrub(first).into_owned()));
+            failure.noise = line.peer.router.noise(secrets);
             line.stop().await;
         }
         failure

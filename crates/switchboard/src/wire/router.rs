@@ -21,12 +21,15 @@ use super::notices::Notices;
 use super::trace::Trace;
 use crate::json::Json;
 use crate::notice::{Notice, Progress};
+use crate::secret::Secrets;
 use crate::visible::excerpt;
 
 /// Beats of one request that wait to be seen.
 const BEATS: usize = 64;
 /// Most characters of what progress says in words.
 const BEAT_TEXT: usize = 4000;
+/// Bytes that are kept of a line that is no message.
+const NOISE: usize = 4096;
 /// Questions of the server that wait to be looked at.
 const QUESTIONS: usize = 64;
 /// KiB of questions that wait or are thought about. One that is larger needs all of it.
@@ -127,7 +130,8 @@ pub(crate) struct Router {
     next_id: AtomicU64,
     noise: AtomicU64,
     stray: AtomicU64,
-    first_noise: OnceLock<String>,
+    /// The start of the first line that was no message, and why it is none.
+    first_noise: OnceLock<(String, String)>,
     /// Questions the host is thinking about; meanwhile nobody's patience runs out.
     pub(crate) thinking: watch::Sender<Thought>,
 }
@@ -421,14 +425,18 @@ impl Router {
     fn count_noise(&self, text: &Bytes, why: &str) {
         self.noise.fetch_add(1, Ordering::Relaxed);
         self.first_noise.get_or_init(|| {
-            let line = String::from_utf8_lossy(&text[..text.len().min(400)]).into_owned();
-            format!("{} ({why})", excerpt(&line, 200))
+            let line = String::from_utf8_lossy(&text[..text.len().min(NOISE)]).into_owned();
+            (line, why.to_owned())
         });
     }
 
-    /// Lines that were no messages, and the first of them.
-    pub(crate) fn noise(&self) -> (u64, Option<&str>) {
-        (self.noise.load(Ordering::Relaxed), self.first_noise.get().map(String::as_str))
+    /// How many lines were no messages, and the first of them. Secrets go before it is cut: half of one is still one.
+    pub(crate) fn noise(&self, secrets: &Secrets) -> (u64, Option<String>) {
+        let first = self
+            .first_noise
+            .get()
+            .map(|(line, why)| format!("{} ({why})", excerpt(&secrets.scrub(line), 200)));
+        (self.noise.load(Ordering::Relaxed), first)
     }
 
     /// Answers nobody waited for.

@@ -170,3 +170,22 @@ async fn a_storm_of_changes_is_one_change() {
     assert_eq!(link.take_notice(), Some(Notice::ToolsChanged));
     assert_eq!(link.take_notice(), None);
 }
+
+#[tokio::test]
+async fn noise_with_a_secret_at_the_cut_shows_no_part_of_it() {
+    let secret = "hunter2-and-a-long-tail-of-letters";
+    let line = format!("{}{secret}\n", "x".repeat(190));
+    let script = testkit::Fake::script(serde_json::json!({"start": [{"raw": line}]}));
+    let path = script.path();
+    let launch = testkit::connect::command(
+        &testkit::fake_server(),
+        &[&path.to_string_lossy()],
+        &[("API_TOKEN", secret)],
+    )
+    .await;
+    let link = switchboard::wire::open(&launch, &testkit::connect::terms()).await.unwrap();
+    let (count, first) = link.noise();
+    assert_eq!(count, 1);
+    assert!(!first.unwrap().contains("hunter"));
+    link.stop().await;
+}
