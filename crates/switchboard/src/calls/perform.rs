@@ -38,7 +38,7 @@ pub(crate) async fn perform(
     let is_safe = is_live && (entry.tool.is_read_only() || entry.tool.is_idempotent());
     let mut is_first = true;
     loop {
-        let lease = lease(handle, &entry.server, request.timeout).await?;
+        let lease = lease(handle, &entry.server, request.timeout, started).await?;
         let options = CallOptions {
             timeout: request.timeout,
             on_progress: match &mut request.on_progress {
@@ -93,8 +93,9 @@ where
     F: Future<Output = Result<T, wire::Error>>,
 {
     let mut is_first = true;
+    let started = Instant::now();
     loop {
-        let lease = lease(handle, server, None).await?;
+        let lease = lease(handle, server, None, started).await?;
         match work(lease.link.clone()).await {
             Ok(done) => return Ok(done),
             Err(error) if is_first && is_of_the_connection(&error) => {
@@ -114,12 +115,18 @@ where
     }
 }
 
+/// A link, for as long as the call may wait for one in all.
 async fn lease(
     handle: &Handle,
     server: &str,
     timeout: Option<Duration>,
+    started: Instant,
 ) -> Result<crate::connect::Lease, CallError> {
     let recipe = handle.recipe();
-    let limit = timeout.or_else(|| recipe.startup().max(recipe.timeout()));
-    handle.lease(limit).await.map_err(|refused| CallError::refused(server, refused))
+    // Without a limit on either, there is none.
+    let usual = || recipe.startup().zip(recipe.timeout()).map(|(startup, timeout)| startup.max(timeout));
+    let limit = timeout.or_else(usual);
+    // The second wait of a call gets what the first left over.
+    let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
+    handle.lease(left).await.map_err(|refused| CallError::refused(server, refused))
 }

@@ -174,8 +174,8 @@ async fn a_storm_of_changes_is_one_change() {
 #[tokio::test]
 async fn noise_with_a_secret_at_the_cut_shows_no_part_of_it() {
     let secret = "hunter2-and-a-long-tail-of-letters";
-    let line = format!("{}{secret}\n", "x".repeat(190));
-    let script = testkit::Fake::script(serde_json::json!({"start": [{"raw": line}]}));
+    let junk = format!("{}{secret}\n", "x".repeat(190));
+    let script = testkit::Fake::script(serde_json::json!({"start": [{"raw": junk}]}));
     let path = script.path();
     let launch = testkit::connect::command(
         &testkit::fake_server(),
