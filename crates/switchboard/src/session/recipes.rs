@@ -6,13 +6,20 @@ use std::time::SystemTime;
 
 use super::Inner;
 use crate::config::{Server, ServerSpec, State, Transport};
-use crate::connect::Recipe;
+use crate::connect::{Changes, Recipe};
+use crate::discover::Discovery;
 use crate::provider::Provider;
 use crate::template::Template;
 
 impl Inner {
-    /// Makes what runs match what was found.
-    pub(super) async fn apply(&self) {
+    /// Makes what runs match what was found, or is found now. After the end of the session nothing is started.
+    pub(super) async fn apply(&self, find: impl FnOnce() -> Option<Discovery>) -> Changes {
+        let mut fleet = self.fleet.lock().await;
+        let Some(fleet) = fleet.as_mut() else { return Changes::default() };
+        // Looked for under the lock, so that of two reloads the later one counts.
+        if let Some(discovery) = find() {
+            self.discovery.send_replace(Arc::new(discovery));
+        }
         let discovery = self.discovery.borrow().clone();
         let recipes: Vec<(String, Recipe)> = discovery
             .servers
@@ -22,13 +29,12 @@ impl Inner {
             .filter_map(|server| self.recipe(server))
             .map(|recipe| (recipe.key(), recipe))
             .collect();
-        let mut fleet = self.fleet.lock().await;
         let now = SystemTime::now();
-        fleet.apply(recipes, |recipe| self.cache.read(&recipe.key(), now)).await;
+        let changes = fleet.apply(recipes, |recipe| self.cache.read(&recipe.key(), now)).await;
         let handles = fleet.handles().map(|(name, handle)| (name.to_owned(), handle.clone())).collect();
         *self.handles.write().unwrap_or_else(PoisonError::into_inner) = handles;
-        self.changed.notify_one();
         self.rebuild();
+        changes
     }
 
     fn recipe(&self, server: &Server) -> Option<Recipe> {
