@@ -109,11 +109,11 @@ where
                 }
             }
             Err(error) => {
-                return Err(CallError::Failed {
-                    server: server.to_owned(),
-                    stderr: lease.link.stderr_tail(),
-                    error,
-                });
+                if error.needs_login() {
+                    handle.useless(&lease.link, &error).await;
+                }
+                let stderr = lease.link.stderr_tail();
+                return Err(CallError::Failed { server: server.to_owned(), stderr, error });
             }
         }
     }

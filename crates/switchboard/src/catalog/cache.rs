@@ -102,6 +102,7 @@ impl Cache {
             prompts: list(read.prompts)?,
             odd: Arc::default(),
             notes: Arc::default(),
+            fresh_for: None,
             freshness: Freshness::Cached { at },
             is_complete: read.complete,
         })

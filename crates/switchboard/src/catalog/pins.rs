@@ -190,6 +190,8 @@ mod tests {
         assert_eq!(kept.connections.len(), MOST_CONNECTIONS);
         assert!(kept.connections.contains_key("7"), "those seen last stay");
         assert!(read("no json").connections.is_empty());
-        assert!(read(r#"{"version": 9, "connections": {"x": {"day": 1, "tools": {}}}}"#).connections.is_empty());
+        assert!(
+            read(r#"{"version": 9, "connections": {"x": {"day": 1, "tools": {}}}}"#).connections.is_empty()
+        );
     }
 }

@@ -61,7 +61,8 @@ impl Fleet {
         let mut stopping = JoinSet::new();
         for name in gone {
             if let Some((_, handle)) = self.handles.remove(&name) {
-                let fate = if wanted.contains_key(&name) { &mut changes.changed } else { &mut changes.removed };
+                let fate =
+                    if wanted.contains_key(&name) { &mut changes.changed } else { &mut changes.removed };
                 fate.push(name);
                 stopping.spawn(async move { handle.stop().await });
             }

@@ -125,6 +125,9 @@ impl Handle {
 
     /// From now on it is dealt with in another way; the connection is the same.
     pub(super) fn adopt(&self, recipe: Recipe) {
+        if let Some(link) = &self.view.borrow().link {
+            link.set_timeout(recipe.timeout());
+        }
         self.recipe.send_replace(Arc::new(recipe));
     }
 

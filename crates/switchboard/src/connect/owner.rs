@@ -192,7 +192,8 @@ impl Owner {
             Woken::Command(Some(Command::Rest)) => self.step(Event::Rest),
             Woken::Command(Some(Command::Useless { link, error })) => self.useless(&link, &error),
             Woken::Command(Some(Command::Resumed)) => self.resumed(),
-            Woken::Adopted => self.adopted(),
+            // The next wait goes by it.
+            Woken::Adopted => {}
             Woken::Done(done) => self.done(done),
             Woken::Lost(error) => {
                 let attempt = self.machine.attempt();
@@ -235,14 +236,6 @@ impl Owner {
         });
     }
 
-    /// Limits of a definition that changed reach the connection that stays.
-    fn adopted(&mut self) {
-        let timeout = self.recipe.borrow_and_update().timeout();
-        if let State::Ready { link } = self.machine.state() {
-            link.set_timeout(timeout);
-        }
-    }
-
     /// Nobody used it for long. Hidden first: whoever comes now either is counted already, or waits for the next link.
     fn idle(&mut self) {
         self.view.send_modify(|view| view.link = None);
@@ -260,10 +253,11 @@ impl Owner {
         match done {
             Ok(Done::Opened { attempt, link, offer }) => {
                 let is_current = attempt == self.machine.attempt();
+                // The definition may have changed while it was opened.
+                link.set_timeout(self.recipe.borrow().timeout());
                 self.step(Event::Opened { attempt, link });
                 if is_current {
                     self.usage.touch();
-                    self.adopted();
                     self.refresh = Refresh::default();
                     let before = self.view.borrow().offer.clone();
                     self.offer(offer.after(before.as_deref()));
@@ -279,7 +273,7 @@ impl Owner {
             Ok(Done::PauseOver { attempt }) => self.step(Event::PauseOver { attempt }),
             Ok(Done::Fetched { attempt, fetched }) => {
                 if attempt == self.machine.attempt() {
-                    self.refresh.finished(Instant::now(), fetched.missed_some);
+                    self.refresh.finished(Instant::now(), &fetched);
                     self.offer(fetched.offer);
                 }
             }
@@ -347,7 +341,8 @@ impl Owner {
             | Notice::Other { .. } => {}
         }
         // Nobody may be listening.
-        let _unheard = self.outlets.events.send(event::Event::said(self.recipe.borrow().name.clone(), notice));
+        let _unheard =
+            self.outlets.events.send(event::Event::said(self.recipe.borrow().name.clone(), notice));
     }
 
     /// Hears of changes where they are only told to who asks for them.

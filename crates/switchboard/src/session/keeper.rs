@@ -22,8 +22,7 @@ const LOOK: Duration = Duration::from_secs(5);
 const SLEPT: Duration = Duration::from_secs(10);
 
 /// Texts too long for a model are kept for a week.
-const RESULTS: Bounds =
-    Bounds { age: Duration::from_hours(7 * 24), n_files: 1000, bytes: 512 * 1024 * 1024 };
+const RESULTS: Bounds = Bounds { age: Duration::from_hours(7 * 24), n_files: 1000, bytes: 512 * 1024 * 1024 };
 
 /// Where texts too long for a model are kept.
 pub(super) fn results_dir(env: &Env) -> PathBuf {

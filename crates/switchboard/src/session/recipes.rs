@@ -1,15 +1,12 @@
 //! From what was found to what is to be connected.
 
-use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
 
 use super::Inner;
-use crate::config::{Server, ServerSpec, State, Transport};
+use crate::config::{Server, State};
 use crate::connect::{Changes, Recipe};
 use crate::discover::Discovery;
-use crate::provider::Provider;
-use crate::template::Template;
 
 impl Inner {
     /// Makes what runs match what was found, or is found now. After the end of the session nothing is started.
@@ -39,25 +36,11 @@ impl Inner {
 
     fn recipe(&self, server: &Server) -> Option<Recipe> {
         let spec = server.definition.as_ref().ok()?;
-        let spec =
-            own_spec(self.options.own_program.as_deref(), server, spec).unwrap_or_else(|| (**spec).clone());
         Some(Recipe {
             name: server.name.clone(),
-            spec: Arc::new(spec),
+            spec: Arc::new(spec.run_by(self.options.own_program.as_deref(), &server.origin)),
             origin: server.origin.clone(),
             shared: Arc::clone(&self.shared),
         })
     }
-}
-
-/// Our own servers are run by the program that has them, wherever it is installed.
-pub(super) fn own_spec(program: Option<&Path>, server: &Server, spec: &ServerSpec) -> Option<ServerSpec> {
-    let program = program?;
-    let mut spec = spec.clone();
-    let Transport::Stdio(stdio) = &mut spec.transport else { return None };
-    if server.origin.provider != Provider::BuiltIn || stdio.command.raw() != "switchboard" {
-        return None;
-    }
-    stdio.command = Template::plain(program.to_string_lossy());
-    Some(spec)
 }
