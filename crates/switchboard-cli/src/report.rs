@@ -262,6 +262,7 @@ pub(crate) struct TestStep {
 
 /// An error of a server.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ErrorRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) server: Option<String>,
@@ -270,6 +271,8 @@ pub(crate) struct ErrorRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hint: Option<String>,
     pub(crate) retryable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) last_words: Option<String>,
 }
 
 /// `tools`.

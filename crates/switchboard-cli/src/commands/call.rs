@@ -124,7 +124,8 @@ fn unreachable(error: &LoadError) -> CommandError {
     let name = error.server.clone().unwrap_or_default();
     let kind = if error.needs_login { Kind::LoginNeeded } else { Kind::Unreachable };
     let message = format!("Failed to connect to \"{name}\": {}", error.message);
-    let failed = CommandError::new(kind, error.code, message).server(&name);
+    let failed =
+        CommandError::new(kind, error.code, message).server(&name).last_words(error.last_words.as_deref());
     match &error.hint {
         Some(hint) => failed.hint(hint),
         None => failed,
@@ -182,7 +183,7 @@ fn failed(entry: &Entry, error: &CallError) -> CommandError {
         | CallError::TooLate { .. }
         | CallError::Failed { .. } => Kind::Unreachable,
     };
-    let failed = CommandError::explained(kind, error).server(&entry.server);
+    let failed = CommandError::explained(kind, error).server(&entry.server).last_words(error.last_words());
     match error {
         CallError::Denied { .. } => failed,
         _ => failed.reworded(|_| error.text()),

@@ -234,6 +234,8 @@ fn report(subject: &Subject<'_>, seen: &Examination) -> TestReport {
             message: error.message(),
             hint: hint(subject, seen),
             retryable: error.is_transient(),
+            // All it said is in `stderrTail`.
+            last_words: None,
         }),
     }
 }

@@ -120,6 +120,27 @@ fn failures_have_their_exit_codes() {
 }
 
 #[test]
+fn the_last_words_of_a_server_are_shown() {
+    let words = json!({"stderr": "disk full\n"});
+    let cases = [
+        json!({"start": [words, {"exit": 1}]}),
+        json!({"on": {"tools/list": [words, {"exit": 1}]}}),
+        json!({"on": {"tools/call": [words, {"exit": 1}]}}),
+        json!({"on": {"tools/call": [words, {"silent": true}]}}),
+    ];
+    for script in cases {
+        let (sandbox, _script) = world(script.clone(), &json!({"timeout": 1500}));
+        let seen = run(&sandbox, &["call", "fake/echo", "text=x"]);
+        assert!(seen.contains("\n  it said: disk full\n"), "{script} {seen}");
+        let output = switchboard(&sandbox).args(["call", "fake/echo", "text=x", "--json"]).output().unwrap();
+        let error: Value = serde_json::from_slice(&output.stderr).unwrap();
+        assert_eq!(error["error"]["lastWords"], "disk full", "{script}");
+    }
+    let (sandbox, _script) = world(json!({"start": [words, {"exit": 1}]}), &json!({}));
+    assert_eq!(json(&sandbox, &["tools", "--json"])["errors"][0]["lastWords"], "disk full");
+}
+
+#[test]
 fn one_broken_server_costs_only_itself_unless_it_is_required() {
     let (sandbox, _script) = world(json!({}), &json!({}));
     sandbox.write(

@@ -110,6 +110,16 @@ impl CallError {
         }
     }
 
+    /// The last line the server's process wrote to its standard error: often the reason.
+    pub fn last_words(&self) -> Option<&str> {
+        let said = match self {
+            Self::Failed { stderr, .. } => stderr,
+            Self::Down { fault } => &fault.stderr,
+            Self::Denied { .. } | Self::Stopped { .. } | Self::TooLate { .. } => return None,
+        };
+        said.lines().rev().find(|line| !line.trim().is_empty())
+    }
+
     /// The text a model is given.
     pub fn text(&self) -> String {
         match self {

@@ -56,7 +56,9 @@ pub(crate) async fn perform(
         }
         let may_repeat = error.sent == Sent::Never || is_safe;
         if !(is_first && may_repeat && is_of_the_connection(&error)) {
-            let stderr = if error.is_lost() { lease.link.stderr_tail() } else { String::new() };
+            // An answer speaks for itself; for anything else the process may have said why.
+            let is_answer = matches!(error.cause, wire::Cause::Rpc(_));
+            let stderr = if is_answer { String::new() } else { lease.link.stderr_tail() };
             return Err(CallError::Failed { server: entry.server.clone(), error, stderr });
         }
         is_first = false;
