@@ -12,6 +12,7 @@ mod examine;
 mod hostile;
 mod import;
 mod inventory;
+mod late;
 mod list;
 mod online;
 mod reference;
