@@ -13,6 +13,7 @@ use crate::json::Json;
 use crate::offer::{Prompt, Resource, Template, Tool};
 use crate::origin::Origin;
 use crate::problem::{Code, Problem};
+use crate::wire;
 
 /// One server's contribution.
 #[derive(Debug)]
@@ -140,6 +141,9 @@ impl Catalog {
         self.templates.extend(offer.templates.iter().cloned().map(|item| Of { server: server(), item }));
         self.prompts.extend(offer.prompts.iter().cloned().map(|item| Of { server: server(), item }));
         let instructions = offer.facts.instructions.clone().filter(|text| !text.trim().is_empty());
+        if instructions.as_ref().is_some_and(|text| text.ends_with(wire::CUT)) {
+            self.problem(part, Code::RepairedItem, "instructions: cut off after 4000 characters".to_owned());
+        }
         self.instructions.extend(instructions.map(|item| Of { server: server(), item }));
         for (list, odd) in offer.odd.iter() {
             let name = odd.name.clone().unwrap_or_else(|| format!("item {}", odd.index + 1));

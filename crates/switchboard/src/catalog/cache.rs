@@ -102,7 +102,6 @@ impl Cache {
             prompts: list(read.prompts)?,
             odd: Arc::default(),
             notes: Arc::default(),
-            fresh_for: None,
             freshness: Freshness::Cached { at },
             is_complete: read.complete,
         })

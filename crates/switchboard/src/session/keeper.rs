@@ -29,6 +29,13 @@ pub(super) fn results_dir(env: &Env) -> PathBuf {
     env.switchboard_home().join("cache").join("results")
 }
 
+/// When something is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    Meanwhile,
+    End,
+}
+
 /// What was written to the cache last, by server.
 pub(super) type Written = BTreeMap<String, Arc<Offer>>;
 
@@ -69,7 +76,7 @@ async fn keep_on_disk(inner: Weak<Inner>) {
         let Some(learnt) = inner.upgrade().map(|inner| Arc::clone(&inner.learnt)) else { return };
         learnt.notified().await;
         let Some(inner) = inner.upgrade() else { return };
-        inner.write_down().await;
+        inner.write_down(Moment::Meanwhile).await;
     }
 }
 
@@ -123,14 +130,15 @@ impl Inner {
     }
 
     /// Writes live offers and pins that are new since the last time.
-    pub(super) async fn write_down(&self) {
+    pub(super) async fn write_down(&self, moment: Moment) {
         let mut written = self.written.lock().await;
         let handles = self.handles.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mut new = Vec::new();
         for (name, handle) in handles {
-            let Some(offer) = handle.view().offer.filter(|offer| offer.freshness == Freshness::Live) else {
-                continue;
-            };
+            // Lists come one by one; they are written together.
+            let is_worth_it = |offer: &Arc<Offer>| offer.is_complete || moment == Moment::End;
+            let live = handle.view().offer.filter(|offer| offer.freshness == Freshness::Live);
+            let Some(offer) = live.filter(is_worth_it) else { continue };
             if written.get(&name).is_none_or(|before| !Arc::ptr_eq(before, &offer)) {
                 written.insert(name, Arc::clone(&offer));
                 new.push((handle.recipe().key(), offer));

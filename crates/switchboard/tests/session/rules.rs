@@ -72,4 +72,5 @@
 mod connect;
 mod end;
 mod live;
+mod strict;
 mod tools;
