@@ -10,6 +10,8 @@ mod check;
 mod lookup;
 pub mod naming;
 mod pins;
+#[cfg(test)]
+pub(crate) mod sample;
 
 pub use build::{Catalog, Entry, Of, Part, build};
 pub use cache::Cache;
