@@ -31,6 +31,12 @@ impl Class {
     }
 }
 
+/// Codes of refusals, with their meanings, for the reference page.
+pub const CODES: &[(&str, &str)] = &[
+    ("denied", "A rule or the user said no; nothing was sent."),
+    ("bad-arguments", "The arguments are none the tool can take; nothing was sent."),
+];
+
 /// Why a call gave no outcome.
 #[derive(Debug, Clone)]
 pub enum CallError {
@@ -39,6 +45,13 @@ pub enum CallError {
         /// The server.
         server: String,
         /// Why.
+        reason: String,
+    },
+    /// The arguments are none; nothing was sent.
+    Arguments {
+        /// The server.
+        server: String,
+        /// What is wrong with them.
         reason: String,
     },
     /// The server does not work; nothing was sent.
@@ -83,7 +96,11 @@ impl CallError {
     pub const fn is_outcome_unknown(&self) -> bool {
         match self {
             Self::Failed { error, .. } => error.is_outcome_unknown(),
-            Self::Denied { .. } | Self::Down { .. } | Self::Stopped { .. } | Self::TooLate { .. } => false,
+            Self::Denied { .. }
+            | Self::Arguments { .. }
+            | Self::Down { .. }
+            | Self::Stopped { .. }
+            | Self::TooLate { .. } => false,
         }
     }
 
@@ -92,7 +109,9 @@ impl CallError {
         match self {
             Self::Down { fault } => fault.needs_login(),
             Self::Failed { error, .. } => error.needs_login(),
-            Self::Denied { .. } | Self::Stopped { .. } | Self::TooLate { .. } => false,
+            Self::Denied { .. } | Self::Arguments { .. } | Self::Stopped { .. } | Self::TooLate { .. } => {
+                false
+            }
         }
     }
 
@@ -102,6 +121,7 @@ impl CallError {
             Self::Stopped { .. } | Self::TooLate { .. } => Class::Transient,
             Self::Down { fault } if fault.is_transient => Class::Transient,
             Self::Denied { .. } | Self::Down { .. } => Class::Terminal,
+            Self::Arguments { .. } => Class::Misuse,
             Self::Failed { error, .. } => match &error.cause {
                 wire::Cause::Rpc(error) if matches!(error.code, -32602 | -32600) => Class::Misuse,
                 _ if error.is_transient() => Class::Transient,
@@ -117,7 +137,7 @@ impl CallError {
             _ if self.is_outcome_unknown() => {
                 format!("MCP error: {self} (outcome unknown: the tool may have run; it was not repeated)")
             }
-            Self::Denied { .. } => format!("Error: {self}"),
+            Self::Denied { .. } | Self::Arguments { .. } => format!("Error: {self}"),
             _ => format!("MCP error: {self}"),
         }
     }
@@ -127,6 +147,7 @@ impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Denied { reason, .. } => write!(f, "not allowed: {reason}"),
+            Self::Arguments { reason, .. } => f.write_str(reason),
             Self::Down { fault } => write!(f, "`{}` is not connected: {}", fault.server, fault.message),
             Self::Stopped { server } => write!(f, "`{server}` was stopped"),
             Self::TooLate { server, after } => {
@@ -143,6 +164,7 @@ impl Explain for CallError {
     fn code(&self) -> &'static str {
         match self {
             Self::Denied { .. } => "denied",
+            Self::Arguments { .. } => "bad-arguments",
             Self::Down { fault } => fault.code,
             Self::Stopped { .. } => "stopped",
             Self::TooLate { .. } => "timeout",
@@ -160,7 +182,7 @@ impl Explain for CallError {
                 Some("change the rule in settings.json or in the server's entry".to_owned())
             }
             Self::Down { fault } => fault.hint.clone(),
-            Self::Stopped { .. } => None,
+            Self::Arguments { .. } | Self::Stopped { .. } => None,
             Self::TooLate { server, .. } => Some(format!("see what it does: switchboard test {server}")),
             Self::Failed { .. } if self.is_outcome_unknown() => {
                 Some("the tool may have run: look before you call it again".to_owned())
@@ -172,6 +194,7 @@ impl Explain for CallError {
     fn server(&self) -> Option<&str> {
         Some(match self {
             Self::Denied { server, .. }
+            | Self::Arguments { server, .. }
             | Self::Stopped { server }
             | Self::TooLate { server, .. }
             | Self::Failed { server, .. } => server,
@@ -182,7 +205,11 @@ impl Explain for CallError {
     fn place(&self) -> Option<(&Path, Option<u32>)> {
         match self {
             Self::Down { fault } => fault.place(),
-            Self::Denied { .. } | Self::Stopped { .. } | Self::TooLate { .. } | Self::Failed { .. } => None,
+            Self::Denied { .. }
+            | Self::Arguments { .. }
+            | Self::Stopped { .. }
+            | Self::TooLate { .. }
+            | Self::Failed { .. } => None,
         }
     }
 }

@@ -5,19 +5,22 @@
 //! unless it provably was not sent or repeating it is safe.
 
 mod coerce;
+mod conform;
 mod error;
+mod media;
 mod outcome;
 mod perform;
 mod policy;
 mod shape;
 mod spill;
 
-pub use coerce::{Coercion, arguments};
-pub use error::{CallError, Class};
+pub use coerce::{Coercion, arguments, complete, usage};
+pub use error::{CODES, CallError, Class};
+pub use media::Media;
 pub use outcome::Outcome;
 pub use perform::Request;
 pub use policy::{Decision, decide};
-pub use shape::{Media, Shaped, shape};
+pub use shape::{Shaped, shape};
 pub use spill::{Spilled, spill};
 
 pub(crate) use perform::{perform, with_link};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::check;
 use super::naming::{self, Raw};
+use super::promise::Promise;
 use crate::config::matches_glob;
 use crate::config::settings::NameStyle;
 use crate::connect::{Freshness, Offer};
@@ -49,8 +50,10 @@ pub struct Entry {
     pub origin: Origin,
     /// Whether the server was just asked.
     pub freshness: Freshness,
+    /// What it promises its structured result to be, if anything.
+    pub promise: Option<Arc<Promise>>,
     /// What stands for the server in names.
-    pub(super) word: String,
+    pub word: String,
 }
 
 /// Something of one server.
@@ -106,6 +109,7 @@ pub fn build(parts: &[Part<'_>], style: NameStyle) -> Catalog {
         catalog.tools.push(Entry {
             name,
             server: part.server.to_owned(),
+            promise: tool.output_schema.clone().map(|schema| Arc::new(Promise::new(schema))),
             tool,
             input_schema,
             origin: part.origin.clone(),

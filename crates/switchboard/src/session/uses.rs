@@ -1,10 +1,12 @@
 //! What one does with a session: call tools, read resources, get prompts, complete arguments.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
+use std::time::SystemTime;
 
 use super::Session;
-use crate::calls::{CallError, Decision, Outcome, Request, decide, perform, spill, with_link};
-use crate::catalog::{Entry, Missed, pin};
+use crate::calls::{CallError, Decision, Outcome, Request, decide, perform, with_link};
+use crate::catalog::{Entry, Missed, Promise, pin};
+use crate::connect::{Freshness, Handle};
 use crate::host::{Permission, Permit};
 use crate::json::Json;
 use crate::offer::{Completion, PromptResult, ReadResult};
@@ -59,6 +61,7 @@ impl Session {
         arguments: &Json,
         request: Request<'_>,
     ) -> Result<Outcome, CallError> {
+        is_object(entry, arguments)?;
         self.permit(entry, arguments).await?;
         self.run(entry, arguments, request).await
     }
@@ -70,6 +73,7 @@ impl Session {
         arguments: &Json,
         request: Request<'_>,
     ) -> Result<Outcome, CallError> {
+        is_object(entry, arguments)?;
         if let Decision::Deny { reason } = self.decision(entry) {
             return Err(CallError::Denied { server: entry.server.clone(), reason });
         }
@@ -117,14 +121,30 @@ impl Session {
             let reason = format!("`{}` is outside of this part of the session", entry.name);
             return Err(CallError::Denied { server: entry.server.clone(), reason });
         }
-        let mut outcome = perform(&handle, entry, arguments, request).await?;
+        self.run_on(&handle, entry, arguments, request).await
+    }
+
+    async fn run_on(
+        &self,
+        handle: &Handle,
+        entry: &Entry,
+        arguments: &Json,
+        request: Request<'_>,
+    ) -> Result<Outcome, CallError> {
+        let mut outcome = perform(handle, entry, arguments, request).await?;
         let limit = usize::try_from(self.discovery().settings.max_output_bytes).unwrap_or(usize::MAX);
         let dir = self.inner.options.env.switchboard_home().join("cache").join("results");
-        if let Some(spilled) = spill(&outcome.shaped.text, limit, &dir) {
-            outcome.shaped.text = spilled.text;
-            outcome.spilled = spilled.path;
-        }
+        outcome.fit(limit, &dir, SystemTime::now());
+        outcome.hold(self.promise(entry)).await;
         Ok(outcome)
+    }
+
+    /// What the tool promises now: what was known at the time of the call may be from an earlier day.
+    fn promise(&self, entry: &Entry) -> Option<Arc<Promise>> {
+        let catalog = self.inner.catalog.borrow().clone();
+        let is_it = |other: &&Entry| other.server == entry.server && other.tool.name == entry.tool.name;
+        let is_live = |other: &&Entry| other.freshness == Freshness::Live;
+        catalog.tools.iter().find(is_it).filter(is_live).unwrap_or(entry).promise.clone()
     }
 
     /// Reads a resource of a server.
@@ -175,4 +195,18 @@ impl Session {
         let handle = self.handle(server).filter(|_| self.scope.sees_rest(server)).ok_or_else(stopped)?;
         with_link(&handle, server, work).await
     }
+}
+
+/// Arguments are always an object.
+fn is_object(entry: &Entry, arguments: &Json) -> Result<(), CallError> {
+    let kind = match arguments.as_str().trim_start().bytes().next() {
+        Some(b'{') => return Ok(()),
+        Some(b'[') => "a list",
+        Some(b'"') => "a text",
+        Some(b't' | b'f') => "true or false",
+        Some(b'n') => "null",
+        _ => "a number",
+    };
+    let reason = format!("the arguments of `{}` must be an object, and are {kind}", entry.name);
+    Err(CallError::Arguments { server: entry.server.clone(), reason })
 }

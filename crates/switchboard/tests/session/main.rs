@@ -5,5 +5,6 @@
 mod calls;
 mod life;
 mod once;
+mod promises;
 mod start;
 mod world;
