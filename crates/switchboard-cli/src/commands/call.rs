@@ -175,7 +175,9 @@ fn given(context: &Context, call: &Call) -> Result<Option<Json>, CommandError> {
 
 fn failed(entry: &Entry, error: &CallError) -> CommandError {
     let kind = match error {
-        CallError::Denied { .. } => Kind::NotApproved,
+        CallError::Denied { .. } | CallError::Deferred { .. } | CallError::Outdated { .. } => {
+            Kind::NotApproved
+        }
         CallError::Arguments { .. } => Kind::Usage,
         _ if error.needs_login() => Kind::LoginNeeded,
         _ if error.is_outcome_unknown() => Kind::OutcomeUnknown,

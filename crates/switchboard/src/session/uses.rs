@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
 
 use super::Session;
-use crate::calls::{CallError, Decision, Outcome, Request, decide, perform, with_link};
+use crate::calls::{CallError, Decision, Deferred, Outcome, Request, connected, decide, perform, with_link};
 use crate::catalog::{Entry, Missed, Promise, pin};
 use crate::connect::{Freshness, Handle};
 use crate::host::{Permission, Permit};
@@ -80,6 +80,54 @@ impl Session {
         self.run(entry, arguments, request).await
     }
 
+    /// What to ask the user about a call that was put aside, if it can still be made: the tool as it is now, and the
+    /// arguments it would get. Waits for its server.
+    pub async fn review(&self, deferred: &Deferred) -> Result<Permission, CallError> {
+        let (_, entry) = self.awaited(deferred).await?;
+        Ok(deferred.question(&entry))
+    }
+
+    /// Goes on with a call that was put aside, now that the user has a word. It is made only if it is still the same tool
+    /// of the same server, and if no rule forbids it. Whoever keeps such calls forgets this one first: it is made each
+    /// time it is handed in.
+    pub async fn resume(&self, deferred: Deferred, permit: Permit) -> Result<Outcome, CallError> {
+        match permit {
+            Permit::Deny { reason } => return Err(CallError::Denied { server: deferred.server, reason }),
+            Permit::Defer => return Err(CallError::Deferred { request: Box::new(deferred) }),
+            Permit::Once | Permit::Always => {}
+        }
+        let (handle, entry) = self.awaited(&deferred).await?;
+        is_object(&entry, &deferred.arguments)?;
+        if permit == Permit::Always {
+            let key = (entry.server.clone(), entry.tool.name.clone(), pin(&entry));
+            self.inner.approved.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        }
+        self.run_on(&handle, &entry, &deferred.arguments, Request::default()).await
+    }
+
+    /// The tool a call was put aside for, if it is still there, still the same, and not forbidden.
+    async fn awaited(&self, deferred: &Deferred) -> Result<(Handle, Entry), CallError> {
+        let server = &deferred.server;
+        let outdated = |reason: String| CallError::Outdated { server: server.clone(), reason };
+        let denied = |reason: String| CallError::Denied { server: server.clone(), reason };
+        let handle = self.handle(server).ok_or_else(|| outdated(format!("there is no server `{server}`")))?;
+        connected(&handle, server).await?;
+        self.inner.rebuild();
+        let catalog = self.catalog();
+        let spelling = format!("{server}/{}", deferred.tool);
+        let found = catalog.find(&spelling, Some(server)).map_err(|missed| match missed {
+            Missed::LeftOut { .. } => denied(Found::Missed(missed).to_string()),
+            Missed::Unknown { .. } | Missed::Ambiguous { .. } => {
+                outdated(format!("`{server}` offers no tool `{}`", deferred.tool))
+            }
+        })?;
+        deferred.is_for(found, &handle.recipe().key()).map_err(outdated)?;
+        match self.decision(found) {
+            Decision::Deny { reason } => Err(denied(reason)),
+            Decision::Run | Decision::Ask => Ok((handle, found.clone())),
+        }
+    }
+
     /// What the rules say of a call.
     pub fn decision(&self, entry: &Entry) -> Decision {
         let Some(handle) = self.handle(&entry.server) else { return Decision::Ask };
@@ -111,6 +159,11 @@ impl Session {
                 Ok(())
             }
             Permit::Deny { reason } => Err(denied(reason)),
+            Permit::Defer => {
+                let handle = self.handle(&entry.server);
+                let key = handle.map(|handle| handle.recipe().key()).unwrap_or_default();
+                Err(CallError::Deferred { request: Box::new(Deferred::new(entry, &key, arguments)) })
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 mod calls;
+mod deferred;
 mod life;
 mod once;
 mod promises;
