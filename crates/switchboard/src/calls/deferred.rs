@@ -78,7 +78,7 @@ mod tests {
     use crate::catalog::sample::catalog;
     use crate::declared::Conduct;
 
-    fn entry(tool: Value) -> Entry {
+    fn entry(tool: &Value) -> Entry {
         catalog(&[("s", Conduct::default(), json!([tool]))]).tools.remove(0)
     }
 
@@ -87,15 +87,15 @@ mod tests {
         let tool =
             json!({"name": "t", "description": "d", "inputSchema": {"type": "object", "properties": {}}});
         let arguments = Json::from_text(r#"{"id": 123456789012345678901234567890, "a": 1.0}"#).unwrap();
-        let deferred = Deferred::new(&entry(tool.clone()), "key", &arguments);
+        let deferred = Deferred::new(&entry(&tool), "key", &arguments);
         let stored = serde_json::to_string(&deferred).unwrap();
         let back: Deferred = serde_json::from_str(&stored).unwrap();
         assert_eq!(back, deferred);
         assert_eq!(back.arguments.as_str(), arguments.as_str(), "to the byte");
         assert_eq!(serde_json::from_value::<Deferred>(json!(deferred)).unwrap().name, "mcp_s_t");
 
-        assert_eq!(back.is_for(&entry(tool.clone()), "key"), Ok(()));
-        assert!(back.is_for(&entry(tool.clone()), "other key").is_err());
+        assert_eq!(back.is_for(&entry(&tool), "key"), Ok(()));
+        assert!(back.is_for(&entry(&tool), "other key").is_err());
         for (field, value) in [
             ("description", json!("another")),
             ("title", json!("new")),
@@ -105,11 +105,11 @@ mod tests {
         ] {
             let mut changed = tool.clone();
             changed[field] = value;
-            assert!(back.is_for(&entry(changed), "key").unwrap_err().contains("not what it was"), "{field}");
+            assert!(back.is_for(&entry(&changed), "key").unwrap_err().contains("not what it was"), "{field}");
         }
         let misspelled = Deferred { tool: "T".to_owned(), ..back.clone() };
-        assert!(misspelled.is_for(&entry(tool.clone()), "key").is_err());
+        assert!(misspelled.is_for(&entry(&tool), "key").is_err());
         let renamed = Deferred { name: "mcp_s_harmless".to_owned(), ..back };
-        assert!(renamed.is_for(&entry(tool), "key").unwrap_err().contains("is now called `mcp_s_t`"));
+        assert!(renamed.is_for(&entry(&tool), "key").unwrap_err().contains("is now called `mcp_s_t`"));
     }
 }

@@ -162,7 +162,10 @@ mod tests {
         assert_eq!(n_cases, 9 * 2 * (3 * 4 * 5 * 5) * 6);
     }
 
-    fn combinations() -> Vec<(Approval, Option<Approval>, Option<Rule>, Option<Rule>)> {
+    /// The mode of the server and of the tool; the rule for the tool and for all.
+    type Case = (Approval, Option<Approval>, Option<Rule>, Option<Rule>);
+
+    fn combinations() -> Vec<Case> {
         let mut all = Vec::new();
         for mode in MODES {
             for tool in maybe(&MODES) {

@@ -33,10 +33,11 @@ pub fn shape(result: &CallResult) -> Shaped {
     parts.retain(|part| !part.is_empty());
     shaped.text = parts.join("\n\n");
     if result.is_error {
-        match shaped.text.as_str() {
-            "" => shaped.text = "Error: the tool failed and did not say why".to_owned(),
-            text if text.starts_with("Error: ") => {}
-            _ => shaped.text.insert_str(0, "Error: "),
+        if shaped.text.is_empty() {
+            shaped.text.push_str("the tool failed and did not say why");
+        }
+        if !shaped.text.starts_with("Error: ") {
+            shaped.text.insert_str(0, "Error: ");
         }
     }
     shaped
@@ -183,12 +184,11 @@ fn indented(json: &str) -> String {
             ',' => new_line(&mut lines, depth),
             '{' | '[' => {
                 while rest.next_if(char::is_ascii_whitespace).is_some() {}
-                match rest.next_if(|next| matches!(next, '}' | ']')) {
-                    Some(end) => lines.push(end),
-                    None => {
-                        depth += 1;
-                        new_line(&mut lines, depth);
-                    }
+                if let Some(end) = rest.next_if(|next| matches!(next, '}' | ']')) {
+                    lines.push(end);
+                } else {
+                    depth += 1;
+                    new_line(&mut lines, depth);
                 }
             }
             _ => {}

@@ -141,13 +141,17 @@ impl Survey {
     fn look(&mut self, part: &Value) {
         let parts: Vec<&Value> = match part {
             Value::Object(fields) => {
-                fields.iter().for_each(|(name, part)| self.keyword(name, part));
+                for (name, part) in fields {
+                    self.keyword(name, part);
+                }
                 fields.values().collect()
             }
             Value::Array(items) => items.iter().collect(),
             _ => return,
         };
-        parts.into_iter().for_each(|part| self.look(part));
+        for part in parts {
+            self.look(part);
+        }
     }
 
     fn keyword(&mut self, name: &str, part: &Value) {

@@ -119,7 +119,7 @@ async fn a_yes_does_not_count_for_what_changed_since() {
     let mut world = world();
     let deferred = put_aside(&world).await;
     let script = |tools: Value| json!({"tools": tools}).to_string();
-    let path = world.script("files").path().to_owned();
+    let path = world.script("files").path().clone();
     for tools in [json!([tool("Writes anything")]), json!([{"name": "other"}])] {
         std::fs::write(&path, script(tools)).unwrap();
         let error = resume(&world, &deferred, Permit::Once).await.unwrap_err();
@@ -189,7 +189,7 @@ async fn a_server_that_sleeps_is_woken_and_asked_what_it_offers_now() {
     session.resume(deferred.clone(), Permit::Once).await.unwrap();
     session.shutdown().await;
     // What is remembered of it is what was approved, but it is not that any more.
-    let path = world.script("files").path().to_owned();
+    let path = world.script("files").path().clone();
     std::fs::write(path, json!({"tools": [tool("Writes anything")]}).to_string()).unwrap();
     let session = start(&world).await;
     let refused = session.resume(deferred, Permit::Once).await;
