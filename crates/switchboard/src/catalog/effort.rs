@@ -24,7 +24,7 @@ pub(super) fn bounded(schema: &Value, value: &Value) -> Result<(), String> {
 }
 
 /// Whether a pattern cannot be matched in one pass: it looks ahead or back, or repeats what it found.
-pub(super) fn is_unclear(pattern: &str) -> bool {
+fn is_unclear(pattern: &str) -> bool {
     let looks = ["(?=", "(?!", "(?<", "(?>"].iter().any(|sign| pattern.contains(sign));
     let repeats =
         || pattern.as_bytes().windows(2).any(|two| two[0] == b'\\' && b"123456789k".contains(&two[1]));

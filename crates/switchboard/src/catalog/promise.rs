@@ -15,10 +15,11 @@ use super::{check, effort};
 use crate::json::Json;
 use crate::visible::excerpt;
 
-/// Bytes of all patterns of a schema together.
-const MOST_PATTERNS: usize = 32 * 1024;
+/// Patterns of a schema, and bytes of them all.
+const MOST_PATTERNS: usize = 100;
+const LONGEST_PATTERNS: usize = 32 * 1024;
 /// Bytes of one pattern in a form that can be matched.
-const LARGEST_PATTERN: usize = 1024 * 1024;
+const LARGEST_PATTERN: usize = 512 * 1024;
 /// Steps back of one match.
 const MOST_STEPS_BACK: usize = 10_000;
 /// References in a schema that also speaks of what is left over.
@@ -124,6 +125,7 @@ fn prepare(schema: &Json) -> Result<Ready, String> {
 /// What of a schema makes it costly to be made ready.
 #[derive(Default)]
 struct Survey {
+    n_patterns: usize,
     bytes_of_patterns: usize,
     n_references: usize,
     outside: Option<String>,
@@ -156,9 +158,9 @@ impl Survey {
 
     fn keyword(&mut self, name: &str, part: &Value) {
         match (name, part) {
-            ("pattern", Value::String(pattern)) => self.bytes_of_patterns += pattern.len(),
+            ("pattern", Value::String(pattern)) => self.pattern(pattern),
             ("patternProperties", Value::Object(parts)) => {
-                self.bytes_of_patterns += parts.keys().map(String::len).sum::<usize>();
+                parts.keys().for_each(|pattern| self.pattern(pattern));
             }
             ("$ref", Value::String(target)) => {
                 self.n_references += 1;
@@ -171,12 +173,18 @@ impl Survey {
         }
     }
 
+    fn pattern(&mut self, pattern: &str) {
+        self.n_patterns += 1;
+        self.bytes_of_patterns += pattern.len();
+    }
+
     fn judge(&self) -> Result<(), String> {
         if let Some(outside) = &self.outside {
             return Err(format!("its schema refers to `{outside}`, which is not fetched"));
         }
-        if self.bytes_of_patterns > MOST_PATTERNS {
-            return Err(format!("its schema has more than {MOST_PATTERNS} bytes of patterns"));
+        if self.n_patterns > MOST_PATTERNS || self.bytes_of_patterns > LONGEST_PATTERNS {
+            let limit = format!("{MOST_PATTERNS} patterns or {LONGEST_PATTERNS} bytes of them");
+            return Err(format!("its schema has more than {limit}"));
         }
         // With these the crate follows every reference anew, which doubles the work from one to the next.
         if self.looks_at_the_rest && self.n_references > MOST_WITH_REST {
