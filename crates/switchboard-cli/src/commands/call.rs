@@ -4,16 +4,18 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
-use switchboard::calls::{CallError, Outcome as Called, Request, arguments};
-use switchboard::catalog::{Catalog, Entry, Missed};
+use serde_json::{Map, Value};
+use switchboard::calls::{CallError, Coercion, Outcome as Called, Request, arguments, complete, usage};
+use switchboard::catalog::{Catalog, Entry, Missed, Verdict};
 use switchboard::json::Json;
 use switchboard::session::{self, LoadError, Session};
 
 use super::{Context, Outcome, online};
 use crate::args::Call;
 use crate::error::{CommandError, Kind};
+use crate::printer::Volume;
 use crate::progress::Progress;
+use crate::report;
 
 /// The code of a name that leads nowhere.
 const NOT_FOUND: &str = "tool-not-found";
@@ -55,19 +57,11 @@ async fn perform(
     context: &Context,
     call: &Call,
     (session, progress): (&Session, &Progress),
-    given: Option<Map<String, Value>>,
+    given: Option<Json>,
 ) -> Result<(), CommandError> {
     let catalog = session.catalog();
     let entry = find(&catalog, session, call)?;
-    let wanted = match given {
-        Some(given) => given,
-        None => arguments(&call.arguments, &entry.input_schema).map_err(|error| {
-            CommandError::usage("bad-arguments", error.to_string())
-                .server(&entry.server)
-                .hint(format!("see its schema: switchboard tools {} --json", entry.server))
-        })?,
-    };
-    complete(entry, &wanted)?;
+    let wanted = wanted(entry, call, given)?;
     let timeout = call.timeout.map(|ms| if ms == 0 { FOREVER } else { Duration::from_millis(ms) });
     progress.say(format!("calling {}", entry.name));
     let mut hear = |heard: switchboard::notice::Progress| {
@@ -76,10 +70,8 @@ async fn perform(
         progress.say(format!("calling {}, {}{total}{words}", entry.name, heard.progress));
     };
     let request = Request { timeout, on_progress: Some(&mut hear) };
-    let outcome = session
-        .call_approved(entry, &Json::from(Value::Object(wanted)), request)
-        .await
-        .map_err(|error| failed(entry, &error))?;
+    let outcome =
+        session.call_approved(entry, &wanted, request).await.map_err(|error| failed(entry, &error))?;
     show(context, &outcome)?;
     if outcome.is_error {
         let message = format!("`{}` reported an error", outcome.name);
@@ -132,22 +124,34 @@ fn unreachable(error: &LoadError) -> CommandError {
     }
 }
 
-/// Refuses a call that lacks what the tool says it needs.
-fn complete(entry: &Entry, wanted: &Map<String, Value>) -> Result<(), CommandError> {
-    let schema = entry.input_schema.value();
-    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let missing: Vec<_> = required.filter(|name| !wanted.contains_key(*name)).collect();
-    if missing.is_empty() {
-        return Ok(());
+/// The arguments, if they can be right. What was given as JSON is sent as it was written.
+fn wanted(entry: &Entry, call: &Call, given: Option<Json>) -> Result<Json, CommandError> {
+    let schema = &entry.input_schema;
+    let wrong = |error: Coercion| {
+        let message = match &error {
+            Coercion::Missing { names } => format!("`{}` also needs {}", entry.name, names.join(", ")),
+            other => other.to_string(),
+        };
+        let hint = match (&error, usage(schema)) {
+            (Coercion::Inexact { .. }, _) => "give all arguments as JSON: --args '{...}'".to_owned(),
+            (_, Some(usage)) => format!("it takes {usage}"),
+            (_, None) => format!("see its schema: switchboard tools {} --json", entry.server),
+        };
+        CommandError::usage("bad-arguments", message).server(&entry.server).hint(hint)
+    };
+    if let Some(given) = given {
+        // What nests too deep to be looked at is for the server to judge.
+        let fields: Option<Map<String, Value>> = given.parse().ok();
+        fields.map_or(Ok(()), |fields| complete(&fields, schema)).map_err(wrong)?;
+        return Ok(given);
     }
-    let message = format!("`{}` also needs {}", entry.name, missing.join(", "));
-    Err(CommandError::usage("bad-arguments", message)
-        .server(&entry.server)
-        .hint(format!("see its schema: switchboard tools {} --json", entry.server)))
+    let typed = arguments(&call.arguments, schema).map_err(wrong)?;
+    complete(&typed, schema).map_err(wrong)?;
+    Ok(Value::Object(typed).into())
 }
 
 /// Arguments given as one JSON text.
-fn given(context: &Context, call: &Call) -> Result<Option<Map<String, Value>>, CommandError> {
+fn given(context: &Context, call: &Call) -> Result<Option<Json>, CommandError> {
     let Some(source) = &call.args else { return Ok(None) };
     let unreadable = |error: std::io::Error| {
         CommandError::usage("bad-arguments", format!("cannot read the arguments: {error}"))
@@ -161,8 +165,8 @@ fn given(context: &Context, call: &Call) -> Result<Option<Map<String, Value>>, C
         }
         None => source.clone(),
     };
-    match serde_json::from_str(&text) {
-        Ok(Value::Object(arguments)) => Ok(Some(arguments)),
+    match Json::from_text(text.trim()) {
+        Ok(json) if json.as_str().starts_with('{') => Ok(Some(json)),
         Ok(_) => Err(CommandError::usage("bad-arguments", "the arguments must be a JSON object")),
         Err(error) => {
             Err(CommandError::usage("bad-arguments", format!("the arguments are not JSON: {error}")))
@@ -172,7 +176,10 @@ fn given(context: &Context, call: &Call) -> Result<Option<Map<String, Value>>, C
 
 fn failed(entry: &Entry, error: &CallError) -> CommandError {
     let kind = match error {
-        CallError::Denied { .. } => Kind::NotApproved,
+        CallError::Denied { .. } | CallError::Deferred { .. } | CallError::Outdated { .. } => {
+            Kind::NotApproved
+        }
+        CallError::Arguments { .. } => Kind::Usage,
         _ if error.needs_login() => Kind::LoginNeeded,
         _ if error.is_outcome_unknown() => Kind::OutcomeUnknown,
         CallError::Failed { error, .. } if matches!(error.cause, switchboard::wire::Cause::Rpc(_)) => {
@@ -185,29 +192,31 @@ fn failed(entry: &Entry, error: &CallError) -> CommandError {
     };
     let failed = CommandError::explained(kind, error).server(&entry.server).last_words(error.last_words());
     match error {
-        CallError::Denied { .. } => failed,
+        CallError::Denied { .. } | CallError::Arguments { .. } => failed,
         _ => failed.reworded(|_| error.text()),
     }
 }
 
 fn show(context: &Context, outcome: &Called) -> Result<(), CommandError> {
     if context.printer.json {
-        let mut report = json!({
-            "name": outcome.name,
-            "server": outcome.server,
-            "tool": outcome.tool,
-            "isError": outcome.is_error,
-            "content": outcome.content(),
-            "text": outcome.shaped.text,
-            "elapsedMs": u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
-        });
-        if let Some(structured) = &outcome.result.structured {
-            report["structuredContent"] = structured.value();
-        }
-        if let Some(meta) = &outcome.result.meta {
-            report["meta"] = meta.value();
-        }
-        return Ok(context.printer.json(&report)?);
+        return Ok(context.printer.json(&report::Call::from(outcome))?);
     }
-    Ok(context.printer.text(&outcome.shaped.text)?)
+    if outcome.is_cut && outcome.spilled.is_none() {
+        // It could not be kept anywhere else.
+        context.printer.text(&outcome.whole_text())?;
+    } else {
+        context.printer.text(outcome.said())?;
+    }
+    match &outcome.verdict {
+        Some(Verdict::Unclear { reason }) if context.printer.volume == Volume::Verbose => {
+            context
+                .printer
+                .remark(&format!("the result was not checked against the tool's output schema: {reason}"));
+        }
+        _ => {}
+    }
+    if let Some(warning) = outcome.warning() {
+        context.printer.remark(&format!("warning: {warning}"));
+    }
+    Ok(())
 }

@@ -92,7 +92,7 @@ fn look(
     let steps = Arc::new(Steps::new(Some(Box::new(move |step: &Step| onlooker.say(step.what.clone())))));
     let work = async {
         let launch = connection::launch(context, subject).await.map_err(|error| unresolved(name, &error))?;
-        let host = Arc::new(Headless { folders: vec![context.env.cwd().to_owned()] });
+        let host = Arc::new(Headless { folders: vec![context.env.cwd().to_owned()], ..Headless::default() });
         let conduct = &subject.spec.conduct;
         let wishes = Wishes { conduct, timeout, host, trace, steps };
         let terms = connection::terms(context, &launch, wishes);

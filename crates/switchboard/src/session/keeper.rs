@@ -13,7 +13,6 @@ use super::Inner;
 use crate::catalog::{Part, build};
 use crate::connect::{Freshness, Offer, Persistence, Recipe, View};
 use crate::env::Env;
-use crate::sweep::{Bounds, sweep};
 use crate::wire::Memory;
 
 /// How often it is looked whether the machine slept.
@@ -68,7 +67,6 @@ async fn keep_on_disk(inner: Weak<Inner>) {
             let now = SystemTime::now();
             cache.clear_old(now);
             Memory::of(&env).clear_old(now);
-            sweep(&results_dir(&env), RESULTS, now);
         };
         let _panicked = tokio::task::spawn_blocking(clear).await;
     }
