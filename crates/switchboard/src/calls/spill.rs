@@ -121,7 +121,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let old = kept("an old text", 4, dir.path()).path.unwrap();
         fs::write(dir.path().join("note"), "mine").unwrap();
-        let later = SystemTime::now() + LONGEST_KEPT + Duration::from_mins(1);
+        let later = SystemTime::now() + BOUNDS.age + Duration::from_mins(1);
         assert!(spill("short", 10, dir.path(), later).is_none() && old.exists());
         spill("a new text", 4, dir.path(), later).unwrap();
         assert!(!old.exists() && dir.path().join("note").exists());
