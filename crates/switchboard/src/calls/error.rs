@@ -158,7 +158,12 @@ impl CallError {
         let said = match self {
             Self::Failed { stderr, .. } => stderr,
             Self::Down { fault } => &fault.stderr,
-            Self::Denied { .. } | Self::Stopped { .. } | Self::TooLate { .. } => return None,
+            Self::Denied { .. }
+            | Self::Deferred { .. }
+            | Self::Outdated { .. }
+            | Self::Arguments { .. }
+            | Self::Stopped { .. }
+            | Self::TooLate { .. } => return None,
         };
         said.lines().rev().find(|line| !line.trim().is_empty())
     }

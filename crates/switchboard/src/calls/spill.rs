@@ -13,8 +13,7 @@ use crate::sweep::{Bounds, sweep};
 /// Of what is shown, so much is the end.
 const TAIL_SHARE: usize = 4;
 /// When a new file comes, the old go: nobody asks for the text of last month.
-const BOUNDS: Bounds =
-    Bounds { age: Duration::from_hours(30 * 24), n_files: 1000, bytes: 512 * 1024 * 1024 };
+const BOUNDS: Bounds = Bounds { age: Duration::from_hours(30 * 24), n_files: 1000, bytes: 512 * 1024 * 1024 };
 
 /// The text as shown, and where the whole of it is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,9 +20,6 @@ const LOOK: Duration = Duration::from_secs(5);
 /// The clocks differ by more than this when it did.
 const SLEPT: Duration = Duration::from_secs(10);
 
-/// Texts too long for a model are kept for a week.
-const RESULTS: Bounds = Bounds { age: Duration::from_hours(7 * 24), n_files: 1000, bytes: 512 * 1024 * 1024 };
-
 /// Where texts too long for a model are kept.
 pub(super) fn results_dir(env: &Env) -> PathBuf {
     env.switchboard_home().join("cache").join("results")
