@@ -28,8 +28,42 @@ pub trait Host: Send + Sync + 'static {
         Box::pin(std::future::ready(nobody(&question)))
     }
 
+    /// A page to log in at. Whoever shows it must show the whole address and open nothing without consent. Without anybody
+    /// to show it to, nobody logs in.
+    fn visit(&self, _page: Page) -> Reply<'_, Visited> {
+        Box::pin(std::future::ready(Visited::Declined))
+    }
+
     /// A question to the model: the parameters of `sampling/createMessage`, and its result or why not.
     fn sample(&self, server: String, params: Json) -> Reply<'_, Result<Json, String>>;
+}
+
+/// A page to log in at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The server, by its configured name.
+    pub server: String,
+    /// Who is logged in at.
+    pub issuer: String,
+    /// The page.
+    pub url: String,
+    /// Where the browser is sent back to.
+    pub redirect: String,
+    /// The rights that are asked for.
+    pub scopes: Vec<String>,
+    /// Those that were not asked for before.
+    pub new_scopes: Vec<String>,
+}
+
+/// What became of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Visited {
+    /// It is open; the browser comes back by itself.
+    Opened,
+    /// The user gives the address the browser was sent back to.
+    Pasted(String),
+    /// Nobody looks at it.
+    Declined,
 }
 
 fn nobody(question: &Permission) -> Permit {

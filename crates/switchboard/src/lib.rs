@@ -37,6 +37,7 @@
 
 // Words: one concept each, known to every room.
 pub mod declared;
+mod dial;
 pub mod digest;
 pub mod env;
 pub mod host;
@@ -58,6 +59,8 @@ pub mod sources;
 pub mod config;
 
 pub mod resolve;
+
+pub mod auth;
 
 pub mod wire;
 

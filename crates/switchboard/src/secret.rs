@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
@@ -20,9 +21,13 @@ const SHORTEST_LINE: usize = 8;
 /// Stars put in can complete a secret that has stars in it. Nobody has one; somebody may try.
 const MOST_ROUNDS: usize = 8;
 
-/// The secret values in use.
+/// The secret values in use. Clones share them: a token that is renewed later is hidden by whoever holds a clone.
+// Written when a value is filled in or renewed, read when a text is shown; never held across a wait.
 #[derive(Clone, Default)]
-pub struct Secrets {
+pub struct Secrets(Arc<RwLock<Known>>);
+
+#[derive(Default)]
+struct Known {
     values: BTreeSet<String>,
     /// Every spelling to look for.
     spellings: BTreeSet<String>,
@@ -30,7 +35,27 @@ pub struct Secrets {
 
 impl Secrets {
     /// Adds a value, and the token alone if the value is one after its scheme, as in `Bearer abc`.
-    pub fn add(&mut self, value: &str) {
+    pub fn add(&self, value: &str) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).add(value);
+    }
+
+    /// Whether there is nothing to hide.
+    pub fn is_empty(&self) -> bool {
+        self.known().values.is_empty()
+    }
+
+    /// The text without any of them.
+    pub fn scrub<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.known().scrub(text)
+    }
+
+    fn known(&self) -> RwLockReadGuard<'_, Known> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn add(&mut self, value: &str) {
         let value = value.trim();
         if value.chars().count() < SHORTEST || !self.values.insert(value.to_owned()) {
             return;
@@ -55,15 +80,9 @@ impl Secrets {
         }
     }
 
-    /// Whether there is nothing to hide.
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-
-    /// The text without any of them.
-    pub fn scrub<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    fn scrub<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut scrubbed = Cow::Borrowed(text);
-        if self.is_empty() {
+        if self.values.is_empty() {
             return scrubbed;
         }
         let index = Index::of(&self.spellings);
@@ -79,7 +98,7 @@ impl Secrets {
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Secrets({})", self.values.len())
+        write!(f, "Secrets({})", self.known().values.len())
     }
 }
 
@@ -233,7 +252,7 @@ mod tests {
     use super::*;
 
     fn secrets(values: &[&str]) -> Secrets {
-        let mut secrets = Secrets::default();
+        let secrets = Secrets::default();
         for value in values {
             secrets.add(value);
         }

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 /// Words: known to every room, knowing none.
 const WORDS: &[&str] = &[
-    "declared", "digest", "env", "host", "json", "notice", "offer", "origin", "problem", "provider",
+    "declared", "dial", "digest", "env", "host", "json", "notice", "offer", "origin", "problem", "provider",
     "redact", "secret", "sweep", "template", "visible",
 ];
 /// Rooms, in the order of the flow: a room knows the words and the rooms before it.
 const ROOMS: &[&str] = &[
-    "sources", "config", "resolve", "wire", "examine", "connect", "catalog", "calls", "discover", "session",
+    "sources", "config", "resolve", "auth", "wire", "examine", "connect", "catalog", "calls", "discover",
+    "session",
 ];
 
 const MOST_LINES: usize = 600;

@@ -73,6 +73,7 @@ pub fn terms() -> Terms {
         server: "test".to_owned(),
         host: Arc::new(Headless::default()),
         web: Arc::new(Web::default()),
+        pass: None,
         guard: Some(Guard { program: guard(), args: Vec::new() }),
         startup: limit,
         timeout: limit,

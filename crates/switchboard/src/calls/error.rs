@@ -135,6 +135,23 @@ impl CallError {
         }
     }
 
+    /// What the server says about the login it wants.
+    pub fn challenge(&self) -> Option<&str> {
+        match self {
+            Self::Down { fault } => fault.challenge.as_deref(),
+            Self::Failed { error, .. } => match &error.cause {
+                wire::Cause::Unauthorized { challenge, .. } => challenge.as_deref(),
+                _ => None,
+            },
+            Self::Denied { .. }
+            | Self::Deferred { .. }
+            | Self::Outdated { .. }
+            | Self::Arguments { .. }
+            | Self::Stopped { .. }
+            | Self::TooLate { .. } => None,
+        }
+    }
+
     /// What kind of failure it is.
     pub fn class(&self) -> Class {
         match self {

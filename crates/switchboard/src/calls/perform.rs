@@ -31,7 +31,7 @@ pub(crate) async fn perform(
     handle: &Handle,
     entry: &Entry,
     arguments: &Json,
-    mut request: Request<'_>,
+    request: &mut Request<'_>,
 ) -> Result<Outcome, CallError> {
     let started = Instant::now();
     let is_live = entry.freshness == Freshness::Live;
@@ -50,7 +50,7 @@ pub(crate) async fn perform(
             Ok(result) => return Ok(Outcome::new(entry, result, started.elapsed())),
             Err(error) => error,
         };
-        if error.needs_login() {
+        if error.is_logged_out() {
             // Whoever calls next is told so without asking the server.
             handle.useless(&lease.link, &error).await;
         }
@@ -111,7 +111,7 @@ where
                 }
             }
             Err(error) => {
-                if error.needs_login() {
+                if error.is_logged_out() {
                     handle.useless(&lease.link, &error).await;
                 }
                 let stderr = lease.link.stderr_tail();

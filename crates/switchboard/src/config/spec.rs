@@ -118,13 +118,15 @@ pub enum Field<'a> {
     Url,
     /// A header.
     Header(&'a str),
+    /// What a login needs to know.
+    OAuth(&'a str),
 }
 
 impl Field<'_> {
     /// The name of the variable or header, whose value is a secret, may be a `!command` or the name of a variable.
     pub const fn name(&self) -> Option<&str> {
         match self {
-            Self::Env(name) | Self::Header(name) => Some(name),
+            Self::Env(name) | Self::Header(name) | Self::OAuth(name) => Some(name),
             Self::Command | Self::Arg(_) | Self::EnvFile | Self::Cwd | Self::Url => None,
         }
     }
@@ -140,6 +142,7 @@ impl fmt::Display for Field<'_> {
             Self::Cwd => f.write_str("cwd"),
             Self::Url => f.write_str("url"),
             Self::Header(name) => write!(f, "headers.{}", visible(name)),
+            Self::OAuth(name) => write!(f, "oauth.{}", visible(name)),
         }
     }
 }

@@ -93,6 +93,17 @@ pub enum WriteError {
 }
 
 impl WriteError {
+    /// What the system said of a file.
+    pub(crate) fn of(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::Denied { path },
+            io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoSpace { path },
+            _ => Self::Io { path, source },
+        }
+    }
+
     fn path(&self) -> &Path {
         match self {
             Self::ReadOnly { path }
@@ -192,10 +203,10 @@ pub fn update<E: From<WriteError>>(
         refuse_read_only(&path)?;
         let mut file = open_beside(&path, privacy)?;
         let written = file.write_all(mark.as_bytes()).and_then(|()| file.write_all(new.as_bytes()));
-        written.map_err(|error| io_error(&path, error))?;
+        written.map_err(|error| WriteError::of(&path, error))?;
         // An editor without our lock may have saved since we read.
         if read_whole(&path)? == old {
-            file.commit().map_err(|error| io_error(&path, error))?;
+            file.commit().map_err(|error| WriteError::of(&path, error))?;
             drop(lock);
             return Ok(());
         }
@@ -219,7 +230,7 @@ fn follow(path: &Path) -> Result<PathBuf, WriteError> {
             });
         }
     }
-    Err(io_error(&path, io::Error::other("the link leads in a circle")))
+    Err(WriteError::of(&path, io::Error::other("the link leads in a circle")))
 }
 
 /// A project's file may be a link, but not to something outside of the project: whoever wrote the project would
@@ -248,7 +259,7 @@ fn make_parent(path: &Path, privacy: Privacy) -> Result<(), WriteError> {
     }
     #[cfg(not(unix))]
     let _ = privacy;
-    builder.create(parent).map_err(|error| io_error(path, error))
+    builder.create(parent).map_err(|error| WriteError::of(path, error))
 }
 
 /// The text with its byte order mark; `None` when there is no file.
@@ -282,17 +293,7 @@ fn open_beside(path: &Path, privacy: Privacy) -> Result<AtomicWriteFile, WriteEr
     }
     #[cfg(not(unix))]
     let _ = privacy;
-    options.open(path).map_err(|error| io_error(path, error))
-}
-
-fn io_error(path: &Path, source: io::Error) -> WriteError {
-    let path = path.to_owned();
-    match source.kind() {
-        io::ErrorKind::PermissionDenied => WriteError::Denied { path },
-        io::ErrorKind::ReadOnlyFilesystem => WriteError::ReadOnly { path },
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => WriteError::NoSpace { path },
-        _ => WriteError::Io { path, source },
-    }
+    options.open(path).map_err(|error| WriteError::of(path, error))
 }
 
 /// A lock file beside the file; gone when dropped, also when the process dies.
@@ -312,14 +313,14 @@ impl Lock {
             // A pipe would hold us up, and a link would lead elsewhere.
             if lock_path.symlink_metadata().is_ok_and(|there| !there.is_file()) {
                 let what = format!("{} is in the way", lock_path.display());
-                return Err(io_error(path, io::Error::other(what)));
+                return Err(WriteError::of(path, io::Error::other(what)));
             }
             let file = OpenOptions::new()
                 .create(true)
                 .truncate(false)
                 .write(true)
                 .open(&lock_path)
-                .map_err(|error| io_error(path, error))?;
+                .map_err(|error| WriteError::of(path, error))?;
             match file.try_lock() {
                 // The last holder removes the file, so the lock may be on one that is no longer there.
                 Ok(()) if is_same(&file, &lock_path) => {
@@ -327,7 +328,7 @@ impl Lock {
                 }
                 Ok(()) => continue,
                 Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) => return Err(io_error(path, error)),
+                Err(TryLockError::Error(error)) => return Err(WriteError::of(path, error)),
             }
             if Instant::now() >= deadline {
                 return Err(WriteError::Locked { path: path.to_owned() });
@@ -380,8 +381,9 @@ mod tests {
 
     #[test]
     fn what_the_system_says_becomes_a_code() {
-        let check =
-            |kind: io::ErrorKind, code: &str| assert_eq!(io_error(Path::new("x"), kind.into()).code(), code);
+        let check = |kind: io::ErrorKind, code: &str| {
+            assert_eq!(WriteError::of(Path::new("x"), kind.into()).code(), code);
+        };
         check(io::ErrorKind::StorageFull, "disk-full");
         check(io::ErrorKind::QuotaExceeded, "disk-full");
         check(io::ErrorKind::PermissionDenied, "file-denied");

@@ -24,6 +24,8 @@ pub struct Fault {
     pub stderr: String,
     /// What could not be filled in before: the likely cause.
     pub problems: Vec<Problem>,
+    /// What the server says about the login it wants.
+    pub challenge: Option<String>,
     place: Option<(PathBuf, Option<u32>)>,
     gravity: Gravity,
 }
@@ -58,6 +60,7 @@ impl Fault {
             is_transient: false,
             stderr: String::new(),
             problems: error.likely_causes().to_vec(),
+            challenge: None,
             place: error.place().map(|(path, line)| (path.to_owned(), line)),
             gravity: Gravity::Lasting,
         }
@@ -88,6 +91,10 @@ impl Fault {
             is_transient: error.is_transient(),
             stderr: String::new(),
             problems: Vec::new(),
+            challenge: match &error.cause {
+                wire::Cause::Unauthorized { challenge, .. } => challenge.clone(),
+                _ => None,
+            },
             place: None,
             gravity: gravity(error),
         }

@@ -163,9 +163,18 @@ impl Handle {
         }
     }
 
-    /// Starts it, if it is not up.
-    pub async fn wake(&self) {
-        let _stopped = self.commands.send(Command::Wake).await;
+    /// Starts it, if it is not up, and comes back when it no longer stands as it did.
+    pub(crate) async fn wake(&self) {
+        let mut view = self.view.clone();
+        let before = view.borrow_and_update().status.fault().cloned();
+        if self.commands.send(Command::Wake).await.is_err() {
+            return;
+        }
+        if let (Some(before), Status::NeedsLogin(_) | Status::Failed(_)) = (before, &self.view().status) {
+            let is_another =
+                |view: &View| view.status.fault().is_none_or(|fault| !Arc::ptr_eq(fault, &before));
+            let _stopped = view.wait_for(is_another).await;
+        }
     }
 
     /// Starts it anew, whatever happened before.

@@ -7,12 +7,13 @@ use tokio::time::timeout;
 
 use super::fault::Fault;
 use super::offer::Offer;
-use crate::config::ServerSpec;
-use crate::declared::Limit;
+use crate::auth::Keys;
+use crate::config::{ServerSpec, Transport};
+use crate::declared::{Auth, Limit};
 use crate::env::Env;
 use crate::host::Host;
 use crate::origin::Origin;
-use crate::resolve::{self, Commands, Identity, Subject};
+use crate::resolve::{self, Commands, Identity, Launch, Subject};
 use crate::sources::places::Project;
 use crate::wire::{self, Guard, Limits, Link, Memory, Steps, Terms, Web};
 
@@ -37,6 +38,8 @@ pub struct Shared {
     pub host: Arc<dyn Host>,
     /// The HTTP client.
     pub web: Arc<Web>,
+    /// The logins of the user.
+    pub keys: Arc<Keys>,
     /// What keeps processes from outliving us.
     pub guard: Option<Guard>,
     /// Bounds of what is kept.
@@ -82,24 +85,40 @@ impl Recipe {
         self.spec.conduct.startup_limit(self.shared.timeout)
     }
 
-    /// Fills in the values, opens the server, and asks for its tools.
-    pub(super) async fn open(&self) -> Result<(Link, Offer), Fault> {
+    /// Fills in the values. Only for a server the user agreed to.
+    pub(crate) async fn launch(&self) -> Result<Launch, resolve::Error> {
         let shared = &self.shared;
+        let token = self.token().await;
         let subject = Subject {
             name: &self.name,
             spec: &self.spec,
             origin: &self.origin,
             project: &shared.project,
-            token: None,
+            token: token.as_deref(),
         };
-        let launch = resolve::launch(&subject, &shared.env, &shared.commands)
-            .await
-            .map_err(|error| Fault::unresolved(&error))?;
+        resolve::launch(&subject, &shared.env, &shared.commands).await
+    }
+
+    /// The token of the login that a program takes as a variable. One that is missing is missed by the program itself.
+    async fn token(&self) -> Option<String> {
+        match (&self.spec.transport, &self.spec.conduct.auth) {
+            (Transport::Stdio(_), Some(Auth::OAuth { credential_id: Some(id) })) => {
+                self.shared.keys.named(id).await.ok().flatten()
+            }
+            _ => None,
+        }
+    }
+
+    /// Fills in the values, opens the server, and asks for its tools.
+    pub(super) async fn open(&self) -> Result<(Link, Offer), Fault> {
+        let shared = &self.shared;
+        let launch = self.launch().await.map_err(|error| Fault::unresolved(&error))?;
         let memory = Memory::of(&shared.env);
         let terms = Terms {
             server: self.name.clone(),
             host: Arc::clone(&shared.host),
             web: Arc::clone(&shared.web),
+            pass: shared.keys.pass_for(&launch),
             guard: shared.guard.clone(),
             startup: self.startup(),
             timeout: self.timeout(),

@@ -24,7 +24,7 @@ pub use address::UrlFault;
 pub use commands::Commands;
 pub use error::{About, CODES, Error};
 pub use identity::Identity;
-pub use launch::{Address, Child, Launch, Subject, Target, launch};
+pub use launch::{Account, Address, Child, Launch, Subject, Target, launch};
 pub use preview::{Preview, preview, unresolved};
 pub use program::{Program, find as find_program};
 pub use run::{Failure, Limits};

@@ -30,7 +30,9 @@ pub fn preview(name: &str, spec: &ServerSpec, origin: &Origin, env: &Env) -> (Ve
     };
     for (field, template) in spec.transport.values() {
         let (from, resolved) = match field {
-            Field::Env(_) | Field::Header(_) => (redact::value(template), pair(template, env)),
+            Field::Env(_) | Field::Header(_) | Field::OAuth(_) => {
+                (redact::value(template), pair(template, env))
+            }
             Field::Arg(index) => {
                 let from = shown_args[index].clone();
                 // After a telling option even a variable's value is a secret.

@@ -255,7 +255,7 @@ pub(super) async fn read_text(path: PathBuf) -> Result<Option<String>, Problem> 
 /// What becomes of a field that cannot be filled in.
 fn outcome(field: Field<'_>) -> String {
     match field {
-        Field::Env(_) | Field::Header(_) => format!("`{field}` is left out"),
+        Field::Env(_) | Field::Header(_) | Field::OAuth(_) => format!("`{field}` is left out"),
         Field::Command | Field::Arg(_) | Field::EnvFile | Field::Cwd | Field::Url => {
             format!("`{field}` stays as written")
         }

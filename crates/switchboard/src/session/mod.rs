@@ -21,6 +21,7 @@ mod events;
 mod gate;
 mod keeper;
 mod load;
+mod login;
 mod options;
 mod recipes;
 mod uses;
@@ -31,6 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio::sync::{Notify, broadcast, watch};
 use tokio::task::JoinSet;
 
+use crate::auth::Keys;
 use crate::catalog::{Cache, Catalog, Pins};
 use crate::connect::{Changes, Event, Fleet, Handle, Shared, Status};
 use crate::discover::{Discovery, discover};
@@ -39,6 +41,7 @@ use crate::wire::Web;
 pub use events::Events;
 pub use gate::Gate;
 pub use load::{LoadError, Loaded, cached, load};
+pub use login::NoLogin;
 pub use options::{Options, Scope};
 pub use uses::Found;
 
@@ -96,6 +99,7 @@ impl Session {
             commands: crate::resolve::Commands::default(),
             host: Arc::clone(&options.host),
             web: Arc::new(Web::default()),
+            keys: Keys::of(&options.env, options.logins.clone()),
             guard: options.guard.clone(),
             limits: options.limits,
             timeout: options.timeout.or(discovery.settings.timeout_override),
@@ -206,6 +210,8 @@ impl Session {
         if let Some(mut fleet) = fleet {
             fleet.stop().await;
         }
+        // What a login server just gave must be written.
+        self.inner.shared.keys.settle().await;
         self.inner.keeper.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::auth;
 use crate::catalog::Catalog;
 use crate::config;
 use crate::connect::Persistence;
@@ -33,6 +34,8 @@ pub struct Options {
     pub timeout: Option<Limit>,
     /// Whether failed servers are tried again.
     pub persistence: Persistence,
+    /// What logins need to know besides the entries.
+    pub logins: auth::Options,
 }
 
 impl std::fmt::Debug for Options {
@@ -55,6 +58,7 @@ impl Options {
             limits: Limits::default(),
             timeout: None,
             persistence: Persistence::KeepTrying,
+            logins: auth::Options::default(),
         }
     }
 }

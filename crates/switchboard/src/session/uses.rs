@@ -168,7 +168,12 @@ impl Session {
         }
     }
 
-    async fn run(&self, entry: &Entry, arguments: &Json, request: Request<'_>) -> Result<Outcome, CallError> {
+    async fn run(
+        &self,
+        entry: &Entry,
+        arguments: &Json,
+        mut request: Request<'_>,
+    ) -> Result<Outcome, CallError> {
         let stopped = || CallError::Stopped { server: entry.server.clone() };
         let handle = self.handle(&entry.server).ok_or_else(stopped)?;
         if !self.scope.sees_tool(&entry.server, &entry.name) {
@@ -183,9 +188,15 @@ impl Session {
         handle: &Handle,
         entry: &Entry,
         arguments: &Json,
-        request: Request<'_>,
+        mut request: Request<'_>,
     ) -> Result<Outcome, CallError> {
-        let mut outcome = perform(handle, entry, arguments, request).await?;
+        let mut outcome = match perform(handle, entry, arguments, &mut request).await {
+            // The server did not look at it, so it can be sent again.
+            Err(error) if self.login_for(&entry.server, &error).await => {
+                perform(handle, entry, arguments, &mut request).await?
+            }
+            performed => performed?,
+        };
         let limit = usize::try_from(self.discovery().settings.max_output_bytes).unwrap_or(usize::MAX);
         let dir = results_dir(&self.inner.options.env);
         outcome.fit(limit, &dir, SystemTime::now());

@@ -194,6 +194,11 @@ impl Error {
         matches!(self.cause, Cause::Unauthorized { .. })
     }
 
+    /// Whether nothing at all will work without a login; more rights may be wanted for one thing only.
+    pub const fn is_logged_out(&self) -> bool {
+        matches!(self.cause, Cause::Unauthorized { status: 401, .. })
+    }
+
     /// Whether trying again later can help, leaving aside whether this request may be repeated.
     pub const fn is_transient(&self) -> bool {
         match &self.cause {
@@ -393,7 +398,7 @@ impl Explain for Error {
                 "raise `timeout` or `startupTimeout` of this server (milliseconds, 0 = no limit)"
             }
             Cause::Unauthorized { .. } => {
-                "it wants to know who asks: check its token and headers, switchboard why NAME"
+                "log in: switchboard reauth NAME (or, if it has a token of its own, check that: switchboard why NAME)"
             }
             Cause::NotMcp { .. } | Cause::Http { status: 404 | 405, .. } => {
                 "check the address; MCP endpoints often end in /mcp or /sse"

@@ -14,12 +14,13 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use url::Url;
 
+use super::door::Door;
 use super::error::{Cause, Error};
 use super::message::{self, Incoming};
 use super::peer::{Frame, Rules};
 use super::router::{Router, Via};
 use super::sse;
-use super::web::{self, Ask, BodyError, Web};
+use super::web::{self, Ask, BodyError};
 use crate::secret::Secrets;
 use crate::visible::excerpt;
 
@@ -49,7 +50,7 @@ const GOODBYE: Duration = Duration::from_secs(2);
 /// Where and how.
 #[derive(Debug)]
 pub(crate) struct Http {
-    pub(crate) web: Arc<Web>,
+    pub(crate) door: Door,
     pub(crate) url: Url,
     /// The configured ones. They go to this address only.
     pub(crate) headers: HeaderMap,
@@ -78,7 +79,7 @@ pub(crate) enum Errand {
 /// What is needed to speak HTTP with a server.
 #[derive(Debug)]
 pub(crate) struct Site {
-    pub(crate) web: Arc<Web>,
+    pub(crate) door: Door,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) limit: usize,
@@ -88,10 +89,10 @@ pub(crate) struct Site {
 impl Http {
     pub(crate) fn new(site: Site, router: &Arc<Router>, tasks: &mut JoinSet<()>) -> Arc<Self> {
         let (errands, work) = mpsc::channel(ERRANDS);
-        let Site { web, url, headers, limit, secrets } = site;
+        let Site { door, url, headers, limit, secrets } = site;
         let router = Arc::clone(router);
         let http = Arc::new(Self {
-            web,
+            door,
             url,
             headers,
             router,
@@ -149,7 +150,7 @@ impl Http {
             headers: self.post_headers(frame, session.as_ref()),
             body: Some(frame.text.clone()),
         };
-        let response = self.web.send(&ask).await.map_err(|(cause, may_have_left)| {
+        let response = self.door.send(ask).await.map_err(|(cause, may_have_left)| {
             if may_have_left {
                 return Error::maybe(cause);
             }
@@ -288,7 +289,7 @@ impl Http {
             headers.insert(LAST_EVENT, id);
         }
         let ask = Ask { method: Method::GET, url: self.url.clone(), headers, body: None };
-        let Ok(mut response) = self.web.send(&ask).await else { return Ok(None) };
+        let Ok(mut response) = self.door.send(ask).await else { return Ok(None) };
         self.step(&response);
         let status = response.status();
         if status.is_success() && content_type(&response) == "text/event-stream" {
@@ -407,7 +408,7 @@ impl Http {
         let Some(session) = self.session() else { return };
         let headers = self.common_headers(Rules::Handshake, Some(&session));
         let ask = Ask { method: Method::DELETE, url: self.url.clone(), headers, body: None };
-        let _unheard = timeout(GOODBYE, self.web.send(&ask)).await;
+        let _unheard = timeout(GOODBYE, self.door.send(ask)).await;
     }
 }
 

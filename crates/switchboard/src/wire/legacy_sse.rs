@@ -11,12 +11,13 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use url::Url;
 
+use super::door::Door;
 use super::error::{Cause, Error};
 use super::http::{ERRANDS, Site, content_type};
 use super::peer::Frame;
 use super::router::{Router, Via};
 use super::sse;
-use super::web::{self, Ask, Web};
+use super::web::{self, Ask};
 use crate::redact;
 use crate::secret::Secrets;
 use crate::visible::excerpt;
@@ -25,7 +26,7 @@ const ERRAND: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct LegacySse {
-    web: Arc<Web>,
+    door: Door,
     endpoint: Url,
     headers: HeaderMap,
     router: Arc<Router>,
@@ -53,7 +54,7 @@ impl LegacySse {
         let mut headers = site.headers.clone();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let ask = Ask { method: Method::GET, url: site.url.clone(), headers, body: None };
-        let mut stream = site.web.send(&ask).await.map_err(|(cause, _)| Error::never(cause))?;
+        let mut stream = site.door.send(ask).await.map_err(|(cause, _)| Error::never(cause))?;
         let status = stream.status().as_u16();
         if matches!(status, 401 | 403) {
             return Err(Error::never(Cause::Unauthorized { status, challenge: web::challenge(&stream) }));
@@ -74,7 +75,7 @@ impl LegacySse {
         }
         let (errands, work) = mpsc::channel(ERRANDS);
         let sse = Arc::new(Self {
-            web: site.web,
+            door: site.door,
             endpoint,
             headers: site.headers,
             router: Arc::clone(router),
@@ -99,7 +100,7 @@ impl LegacySse {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let ask =
             Ask { method: Method::POST, url: self.endpoint.clone(), headers, body: Some(frame.text.clone()) };
-        let mut response = self.web.send(&ask).await.map_err(|(cause, may_have_left)| {
+        let mut response = self.door.send(ask).await.map_err(|(cause, may_have_left)| {
             if may_have_left {
                 return Error::maybe(cause);
             }

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::child::{Ending, Process, Streams};
+use super::door::Door;
 use super::error::{Cause, Error};
 use super::http::{Http, Site};
 use super::legacy_sse::LegacySse;
@@ -120,7 +121,7 @@ fn site(address: &Address, secrets: &Secrets, terms: &Terms) -> Site {
         }
     }
     Site {
-        web: Arc::clone(&terms.web),
+        door: Door { web: Arc::clone(&terms.web), pass: terms.pass.clone() },
         url: address.url.clone(),
         headers,
         limit: terms.limits.message,

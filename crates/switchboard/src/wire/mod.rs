@@ -9,6 +9,7 @@
 //! `sse`, `headers`, `message`, `glance` and `era` are pure.
 
 mod child;
+mod door;
 mod era;
 mod error;
 mod features;

@@ -23,6 +23,7 @@ use super::router::Wants;
 use super::steps::Steps;
 use super::trace::Trace;
 use super::web::Web;
+use crate::auth::Pass;
 use crate::declared::Remote;
 use crate::host::Host;
 use crate::json::Json;
@@ -43,6 +44,8 @@ pub struct Terms {
     pub host: Arc<dyn Host>,
     /// The HTTP client.
     pub web: Arc<Web>,
+    /// What lets us in, where a login does.
+    pub pass: Option<Pass>,
     /// What keeps its processes from outliving us.
     pub guard: Option<Guard>,
     /// From the start to the end of the handshake; `None` means no limit.

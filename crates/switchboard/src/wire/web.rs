@@ -1,20 +1,20 @@
 //! The HTTP client all servers share: one pool of connections, one TLS set-up, made when the first one needs it.
 
-use std::error::Error as _;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{HeaderMap, LOCATION, WWW_AUTHENTICATE};
-use reqwest::{Certificate, Client, ClientBuilder, Method, Response};
+use reqwest::{Client, Method, Response};
 use url::Url;
 
 use super::error::{Cause, Step};
+use crate::dial::{self, chain};
+pub(crate) use crate::dial::{BodyError, body};
 use crate::redact;
 use crate::secret::Secrets;
 use crate::visible::excerpt;
 
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const MOST_REDIRECTS: usize = 5;
 /// How much of an error page is looked at.
 const ERROR_BODY: usize = 64 * 1024;
@@ -36,11 +36,9 @@ pub(crate) struct Ask {
 
 impl Web {
     fn client(&self) -> Result<&Client, Cause> {
-        let made = self.client.get_or_init(|| {
-            // A machine without certificates of its own, such as a small container, gets those we bring.
-            let with_ours = |_| builder().tls_certs_only(roots()).build();
-            builder().build().or_else(with_ours).map_err(|error| chain(&error))
-        });
+        let made = self
+            .client
+            .get_or_init(|| dial::client(|builder| builder.tcp_keepalive(Duration::from_secs(30))));
         made.as_ref().map_err(|why| Cause::Unreachable {
             url: "the network".to_owned(),
             step: Step::Tls,
@@ -72,19 +70,6 @@ impl Web {
         let at = redact::url(url.as_str());
         Err((Cause::Redirected { from: redact::url(ask.url.as_str()), to: at }, false))
     }
-}
-
-fn builder() -> ClientBuilder {
-    Client::builder()
-        .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(CONNECT_LIMIT)
-        .tcp_keepalive(Duration::from_secs(30))
-}
-
-/// The certificates the web trusts.
-fn roots() -> impl Iterator<Item = Certificate> {
-    webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().filter_map(|root| Certificate::from_der(root).ok())
 }
 
 fn redirect(response: &Response) -> Option<Url> {
@@ -120,46 +105,11 @@ fn is_encryption(error: &reqwest::Error, words: &str, url: &Url) -> bool {
         || (error.is_connect() && url.scheme() == "https" && stands())
 }
 
-/// The innermost words of an error say most; the address is said elsewhere.
-fn chain(error: &reqwest::Error) -> String {
-    let mut words = Vec::new();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        words.push(inner.to_string());
-        source = inner.source();
-    }
-    words.dedup();
-    if words.is_empty() {
-        if error.is_timeout() { "timed out".to_owned() } else { "the request failed".to_owned() }
-    } else {
-        words.join(": ")
-    }
-}
-
 /// What the server says about the login it wants: all it says, in one list as the header allows.
 pub(crate) fn challenge(response: &Response) -> Option<String> {
     let all = response.headers().get_all(WWW_AUTHENTICATE);
     let all: Vec<_> = all.iter().filter_map(|value| value.to_str().ok()).collect();
     (!all.is_empty()).then(|| all.join(", "))
-}
-
-/// Why a body could not be read.
-#[derive(Debug)]
-pub(crate) enum BodyError {
-    TooLarge,
-    Broken,
-}
-
-/// The whole body, counted after decompression.
-pub(crate) async fn body(response: &mut Response, limit: usize) -> Result<Bytes, BodyError> {
-    let mut whole = BytesMut::new();
-    while let Some(chunk) = response.chunk().await.map_err(|_| BodyError::Broken)? {
-        if whole.len() + chunk.len() > limit {
-            return Err(BodyError::TooLarge);
-        }
-        whole.extend_from_slice(&chunk);
-    }
-    Ok(whole.freeze())
 }
 
 /// The start of a body as it may be shown. Secrets go before it is cut: half of one is still half of one.

@@ -33,6 +33,7 @@ fn terms() -> Terms {
         server: "test".to_owned(),
         host: Arc::new(Headless::default()),
         web: Arc::new(Web::default()),
+        pass: None,
         guard: None,
         startup: limit,
         timeout: limit,

@@ -1,0 +1,77 @@
+//! A server as far as its login is concerned, and what the user wishes for it.
+
+use std::fmt;
+
+use url::Url;
+
+use super::kept::CredentialId;
+use crate::resolve::{Account, Address};
+
+/// A server to log in to.
+#[derive(Clone)]
+pub struct Place {
+    /// Its configured name.
+    pub server: String,
+    /// Its address, as dialled.
+    pub url: Url,
+    /// Which login is meant.
+    pub(crate) id: CredentialId,
+    /// What the entry says.
+    pub account: Account,
+    /// How a program proves who it is, without a person.
+    pub machine: Option<Machine>,
+}
+
+/// How a program proves who it is, without a person.
+#[derive(Clone)]
+pub enum Machine {
+    /// By signing with its key.
+    Key {
+        /// The private key.
+        pem: String,
+        /// `ES256` or `RS256`.
+        algorithm: String,
+    },
+    /// By a statement of whoever runs it.
+    Statement {
+        /// The statement, a JWT.
+        jwt: String,
+    },
+    /// By an identity of the user at the company's own login server.
+    Enterprise {
+        /// Our name there.
+        client_id: String,
+        /// The user's identity token from there.
+        id_token: String,
+        /// Where it is exchanged.
+        token_endpoint: String,
+    },
+}
+
+impl Place {
+    /// The place of a server at an address; none if its entry wants no login.
+    pub fn of(server: &str, address: &Address) -> Option<Self> {
+        let account = address.account.clone()?;
+        let id = match &account.credential_id {
+            Some(name) => CredentialId::named(name),
+            None => CredentialId::of_url(&address.url),
+        };
+        Some(Self { server: server.to_owned(), url: address.url.clone(), id, account, machine: None })
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Key { .. } => "Key",
+            Self::Statement { .. } => "Statement",
+            Self::Enterprise { .. } => "Enterprise",
+        })
+    }
+}

@@ -1,0 +1,252 @@
+//! Logins on disk: private, whole, one file each, one writer at a time.
+//!
+//! In: the id of a credential and what is to be kept. Out: what was kept, or why it cannot be used. What is there is
+//! never followed if it is a link, never used if others could read or change it, and never overwritten if it cannot be
+//! read. Everything here may wait for a disk: not for a task that must not.
+//!
+//! Two locks, both beside the files. [`Store::lock`] is for whoever reads, asks an issuer and writes: it may be held for
+//! seconds. The turn is for one look and one rename, and is taken in here.
+
+mod error;
+mod file;
+mod lock;
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::Deserialize;
+
+pub(crate) use self::error::StoreError;
+pub(crate) use self::lock::Lock;
+use super::kept::{CredentialId, Kept, VERSION};
+use crate::config::write::WriteError;
+use crate::env::Env;
+
+/// A larger file is none of ours.
+const MOST_BYTES: u64 = 1024 * 1024;
+/// Whoever has the turn only looks and renames.
+const TURN_PATIENCE: Duration = Duration::from_secs(10);
+/// More broken files than this are not kept.
+const MOST_BROKEN: u32 = 1000;
+
+/// The credentials of a user.
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    dir: PathBuf,
+}
+
+/// A file in the store, for whoever looks after it.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) path: PathBuf,
+    pub(crate) found: Found,
+}
+
+/// What is in a file.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// A credential.
+    Kept(Box<Kept>),
+    /// Something that cannot be used, in place of a credential.
+    Unusable(StoreError),
+    /// Something that could not be read, and was put aside.
+    SetAside,
+}
+
+impl Store {
+    /// The store below our own directory.
+    pub(crate) fn of(env: &Env) -> Self {
+        Self { dir: env.switchboard_home().join("credentials") }
+    }
+
+    /// What is kept for an id. What cannot be read is renamed, so that it is told of once and then out of the way.
+    pub(crate) fn read(&self, id: &CredentialId) -> Result<Option<Kept>, StoreError> {
+        match self.look(&self.path(id)) {
+            Err(StoreError::Broken { path, what, aside: _ }) => {
+                // A directory that cannot be written leaves it where it is.
+                let Ok(turn) = self.turn() else {
+                    return Err(StoreError::Broken { path, what, aside: None });
+                };
+                self.look_again(&path, &turn)
+            }
+            other => other,
+        }
+    }
+
+    /// Replaces what is kept, at once and for good: when this returns, the disk has it.
+    pub(crate) fn write(&self, kept: &Kept) -> Result<(), StoreError> {
+        let path = self.path(&kept.id);
+        let text =
+            encode(kept).map_err(|what| WriteError::Content { path: path.clone(), line: None, what })?;
+        file::make_dir(&self.dir)?;
+        let turn = self.turn()?;
+        match self.look_again(&path, &turn) {
+            Ok(_) | Err(StoreError::Broken { aside: Some(_), .. }) => {}
+            Err(error) => return Err(error),
+        }
+        self.clear(|name| is_leftover(name, &kept.id.key()));
+        file::replace(&path, &text)
+    }
+
+    /// Forgets an id, with whatever was put aside for it. Says whether there was anything.
+    pub(crate) fn remove(&self, id: &CredentialId) -> Result<bool, StoreError> {
+        let path = self.path(id);
+        match self.look(&path) {
+            // Whatever it was, it was to be forgotten.
+            Ok(_) | Err(StoreError::Broken { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        if !self.dir.exists() {
+            return Ok(false);
+        }
+        let turn = self.turn()?;
+        let gone = match fs::remove_file(&path) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(WriteError::of(&path, error).into()),
+        };
+        let key = id.key();
+        let more = self.clear(|name| is_leftover(name, &key) || is_broken(name, &key));
+        file::sync_dir(&self.dir)?;
+        drop(turn);
+        Ok(gone || more)
+    }
+
+    /// Keeps other processes from changing a credential until the lock is dropped.
+    pub(crate) fn lock(&self, id: &CredentialId, patience: Duration) -> Result<Lock, StoreError> {
+        file::make_dir(&self.dir)?;
+        Lock::take(&self.dir.join(format!("{}.lock", id.key())), patience)
+    }
+
+    /// When a credential was last written.
+    pub(crate) fn modified(&self, id: &CredentialId) -> Option<SystemTime> {
+        fs::symlink_metadata(self.path(id)).ok()?.modified().ok()
+    }
+
+    /// Every file there is, in the order of their names. Changes nothing.
+    pub(crate) fn all(&self) -> Vec<Listed> {
+        let paths = match file::check_dir(&self.dir).and_then(|()| file::names(&self.dir)) {
+            Ok(paths) => paths,
+            Err(error) => return vec![Listed { path: self.dir.clone(), found: Found::Unusable(error) }],
+        };
+        paths.into_iter().filter_map(|path| self.listed(path)).collect()
+    }
+
+    fn listed(&self, path: PathBuf) -> Option<Listed> {
+        let name = path.file_name()?.to_str()?;
+        let (key, rest) = name.split_once('.')?;
+        let found = if rest == "json" {
+            match self.look(&path) {
+                Ok(kept) => Found::Kept(Box::new(kept?)),
+                Err(error) => Found::Unusable(error),
+            }
+        } else if is_broken(name, key) {
+            Found::SetAside
+        } else {
+            return None;
+        };
+        Some(Listed { path, found })
+    }
+
+    fn path(&self, id: &CredentialId) -> PathBuf {
+        self.dir.join(format!("{}.json", id.key()))
+    }
+
+    /// The right to look and rename.
+    fn turn(&self) -> Result<Lock, StoreError> {
+        Lock::take(&self.dir.join("turn.lock"), TURN_PATIENCE)
+    }
+
+    /// What is in a file. Changes nothing.
+    fn look(&self, path: &Path) -> Result<Option<Kept>, StoreError> {
+        file::check_dir(&self.dir)?;
+        let Some(bytes) = file::read(path, MOST_BYTES)? else { return Ok(None) };
+        decode(path, &bytes).map(Some)
+    }
+
+    /// The same while nobody else writes: what is broken now is put aside.
+    fn look_again(&self, path: &Path, _turn: &Lock) -> Result<Option<Kept>, StoreError> {
+        match self.look(path) {
+            Err(StoreError::Broken { path, what, aside: _ }) => {
+                let aside = put_aside(&path);
+                Err(StoreError::Broken { path, what, aside })
+            }
+            other => other,
+        }
+    }
+
+    /// Removes files by their names. They are nobody's: we have the turn.
+    fn clear(&self, is_meant: impl Fn(&str) -> bool) -> bool {
+        let mut removed = false;
+        for path in file::names(&self.dir).unwrap_or_default() {
+            if path.file_name().and_then(|name| name.to_str()).is_some_and(&is_meant) {
+                removed |= fs::remove_file(path).is_ok();
+            }
+        }
+        removed
+    }
+}
+
+/// Whether a file is one that could not be read.
+fn is_broken(name: &str, key: &str) -> bool {
+    name.strip_prefix(key).is_some_and(|rest| rest.starts_with(".json.broken-"))
+}
+
+/// Whether a file was left by a writer that was killed: `.KEY.json.` and six characters that mean nothing.
+fn is_leftover(name: &str, key: &str) -> bool {
+    let rest = name.strip_prefix('.').and_then(|name| name.strip_prefix(key));
+    let random = rest.and_then(|rest| rest.strip_prefix(".json."));
+    random.is_some_and(|random| random.len() == 6 && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
+fn put_aside(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let names = (1..=MOST_BROKEN).map(|n| path.with_file_name(format!("{name}.broken-{n}")));
+    let free = names.into_iter().find(|free| free.symlink_metadata().is_err())?;
+    fs::rename(path, &free).ok()?;
+    Some(free)
+}
+
+// Nothing but `encode` and `decode` knows how a credential looks on disk: whoever wants it sealed does it in these two.
+
+fn encode(kept: &Kept) -> Result<String, String> {
+    let text = serde_json::to_string_pretty(kept).map_err(|error| error.to_string())? + "\n";
+    if text.len() as u64 > MOST_BYTES {
+        return Err("the login does not fit into 1 MiB".to_owned());
+    }
+    Ok(text)
+}
+
+/// What other versions have in common with this one.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u64,
+}
+
+fn decode(path: &Path, bytes: &[u8]) -> Result<Kept, StoreError> {
+    let broken = |what: String| StoreError::Broken { path: path.to_owned(), what, aside: None };
+    // What serde says may repeat a value; where it is says enough.
+    let at = |error: serde_json::Error| broken(format!("line {} cannot be understood", error.line()));
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(broken("it is larger than 1 MiB".to_owned()));
+    }
+    let Versioned { version } = serde_json::from_slice(bytes).map_err(at)?;
+    if version > VERSION {
+        return Err(StoreError::Newer { path: path.to_owned(), version });
+    }
+    if version != VERSION {
+        return Err(broken(format!("there is no version {version}")));
+    }
+    let kept: Kept = serde_json::from_slice(bytes).map_err(at)?;
+    // A file under another name would send a token to where it does not belong.
+    if path.file_stem().and_then(|stem| stem.to_str()) != Some(&kept.id.key()) {
+        return Err(broken("it belongs to another credential".to_owned()));
+    }
+    Ok(kept)
+}

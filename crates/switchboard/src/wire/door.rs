@@ -1,0 +1,58 @@
+//! Sends requests with whatever lets us in.
+
+use std::sync::Arc;
+
+use reqwest::Response;
+
+use super::error::{Cause, Step};
+use super::web::{self, Ask, Web};
+use crate::auth::{self, Pass};
+use crate::redact;
+
+/// A request is repeated so often at most: once for a new token, once for a new proof.
+const MOST_REFUSALS: u32 = 2;
+
+/// The client, and what lets us in.
+#[derive(Debug, Clone)]
+pub(crate) struct Door {
+    pub(crate) web: Arc<Web>,
+    pub(crate) pass: Option<Pass>,
+}
+
+impl Door {
+    /// Sends a request, and again when the server wants another token: it looked at nothing then, so nothing happens
+    /// twice. The error says in its second half whether anything can have left.
+    pub(crate) async fn send(&self, mut ask: Ask) -> Result<Response, (Cause, bool)> {
+        let Some(pass) = &self.pass else { return self.web.send(&ask).await };
+        let mut refusals = 0;
+        loop {
+            let (stamp, headers) = pass
+                .headers(ask.method.as_str(), &ask.url)
+                .await
+                .map_err(|error| (no_token(&ask, &error), false))?;
+            for (name, value) in headers {
+                ask.headers.insert(name, value);
+            }
+            let response = self.web.send(&ask).await?;
+            let status = response.status().as_u16();
+            if !matches!(status, 401 | 403) {
+                pass.accepted(&stamp);
+                return Ok(response);
+            }
+            let nonce = response.headers().get("dpop-nonce").and_then(|nonce| nonce.to_str().ok());
+            let challenge = web::challenge(&response);
+            let is_worth_it =
+                refusals < MOST_REFUSALS && pass.refused(&stamp, (status, challenge.as_deref()), nonce).await;
+            if !is_worth_it {
+                return Ok(response);
+            }
+            refusals += 1;
+        }
+    }
+}
+
+/// There is a login, and its token cannot be had right now.
+fn no_token(ask: &Ask, error: &auth::Error) -> Cause {
+    let why = format!("no token to show: {error}");
+    Cause::Unreachable { url: redact::url(ask.url.as_str()), step: Step::Transfer, why }
+}
