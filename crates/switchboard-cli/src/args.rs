@@ -147,6 +147,14 @@ pub(crate) enum Command {
     },
     /// Connect to one server, list what it offers, and say what is wrong if something is
     Test(Test),
+    /// Log in to a server, whatever login there was before
+    Reauth(Reauth),
+    /// Forget the login of a server
+    Unauth {
+        /// Name of the server
+        #[arg(add = ArgValueCompleter::new(server_names))]
+        name: String,
+    },
     /// Approve servers as they are defined now; a changed definition asks again
     Trust(Trust),
     /// Take approvals back
@@ -257,6 +265,19 @@ pub(crate) struct Call {
     /// Limit without a sign of life in milliseconds; 0 for none
     #[arg(long, value_name = "MS")]
     pub(crate) timeout: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Reauth {
+    /// Name of the server
+    #[arg(add = ArgValueCompleter::new(server_names))]
+    pub(crate) name: String,
+    /// Open no browser: print the address, and read where the browser ended
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// Ask for these rights instead of those the server names, separated by spaces
+    #[arg(long, value_name = "RIGHTS")]
+    pub(crate) scope: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ mod report;
 mod table;
 mod terminal;
 mod thinking;
+mod visitor;
 
 use std::process::ExitCode;
 

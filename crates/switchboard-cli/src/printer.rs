@@ -23,7 +23,7 @@ pub(crate) enum Volume {
 }
 
 /// Where output goes and how it looks.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Printer {
     pub(crate) json: bool,
     pub(crate) volume: Volume,
@@ -92,6 +92,12 @@ impl Printer {
         if self.volume > Volume::Quiet && !self.json {
             say(&[line.to_owned()]);
         }
+    }
+
+    /// A line without which nobody could go on, however quiet it is to be.
+    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
+    pub(crate) fn urge(&self, line: &str) {
+        say(&[line.to_owned()]);
     }
 
     /// Lines that belong to what was asked, such as what is about to be approved.

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use switchboard::auth::{Machine, Wishes};
 use switchboard::connect::Persistence;
 use switchboard::env::{SWITCHBOARD_HOME, SWITCHBOARD_MCP_SERVERS};
-use switchboard::host::{Abilities, Answer, Elicitation, Host, Reply, Root, Wish};
+use switchboard::host::{Abilities, Answer, Elicitation, Host, Page, Reply, Root, Visited, Wish};
 use switchboard::json::Json;
 use switchboard::session::{Options, Session};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use super::{Context, Outcome, connection};
 use crate::error::{CommandError, Kind};
@@ -17,6 +20,10 @@ use crate::error::{CommandError, Kind};
 const SERVER: &str = "conformance";
 const SCENARIO: &str = "MCP_CONFORMANCE_SCENARIO";
 const SCENARIO_DATA: &str = "MCP_CONFORMANCE_CONTEXT";
+/// Where the suite believes that a document about us stands.
+const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+const MOST_LOGINS: usize = 4;
+const MOST_PAGES: usize = 8;
 /// The suite gives up after half a minute and would then leave us behind.
 const IN_ALL: Duration = Duration::from_secs(25);
 
@@ -32,7 +39,15 @@ fn failed(why: impl std::fmt::Display) -> CommandError {
 }
 
 async fn play(context: &Context, url: &str) -> Result<Outcome, CommandError> {
-    let servers = json!({SERVER: {"url": url, "approval": "never", "timeout": 10_000}});
+    let scenario = context.env.var(SCENARIO).unwrap_or_default();
+    let data = context.env.var(SCENARIO_DATA).unwrap_or("{}");
+    let given: Value = serde_json::from_str(data).unwrap_or_default();
+    let oauth = json!({"clientId": given["client_id"], "clientSecret": given["client_secret"]});
+    let mut entry = json!({"url": url, "approval": "never", "timeout": 10_000});
+    if given["client_id"].is_string() {
+        entry["oauth"] = without_null(oauth);
+    }
+    let servers = json!({ SERVER: entry });
     // A home of its own: nothing is remembered from one scenario to the next.
     let home = std::env::temp_dir().join(format!("switchboard-conformance-{}", std::process::id()));
     let env = context
@@ -43,18 +58,56 @@ async fn play(context: &Context, url: &str) -> Result<Outcome, CommandError> {
     let mut options = Options::headless(env);
     options.host = Arc::new(Willing { root: context.env.cwd().to_owned() });
     options.persistence = Persistence::OneShot;
+    options.logins.document = Some(DOCUMENT.to_owned());
+    options.logins.machines.extend(machine(&given).map(|machine| (SERVER.to_owned(), machine)));
     let session = Session::start(options).await;
-    session.settled(None).await;
-    session.listed().await;
-    let scenario = context.env.var(SCENARIO).unwrap_or_default();
-    let data = context.env.var(SCENARIO_DATA).unwrap_or("{}");
-    let played = match session.errors().first() {
-        Some(error) => Err(failed(&error.message)),
-        None => act(&session, scenario, data).await,
+    let played = match let_in(&session).await {
+        Ok(()) => act(&session, scenario, data).await,
+        Err(error) => Err(error),
     };
     session.shutdown().await;
     drop(std::fs::remove_dir_all(home));
     played.map(|()| Outcome::Done)
+}
+
+/// Connects, and logs in as often as the server wants it, within reason.
+async fn let_in(session: &Session) -> Result<(), CommandError> {
+    for _ in 0..MOST_LOGINS {
+        session.settled(None).await;
+        let Some(error) = session.errors().into_iter().next() else { break };
+        if !error.needs_login {
+            return Err(failed(error.message));
+        }
+        session.login(SERVER, &Wishes::default()).await.map_err(failed)?;
+    }
+    session.settled(None).await;
+    session.listed().await;
+    match session.errors().first() {
+        Some(error) => Err(failed(&error.message)),
+        None => Ok(()),
+    }
+}
+
+/// How the scenario wants us to prove who we are, where that needs no person.
+fn machine(given: &Value) -> Option<Machine> {
+    let text = |name: &str| given[name].as_str().map(str::to_owned);
+    if let (Some(client_id), Some(id_token), Some(token_endpoint)) =
+        (text("idp_client_id"), text("idp_id_token"), text("idp_token_endpoint"))
+    {
+        return Some(Machine::Enterprise { client_id, id_token, token_endpoint });
+    }
+    if let Some(jwt) = text("valid_jwt") {
+        return Some(Machine::Statement { jwt });
+    }
+    let (pem, algorithm) = (text("private_key_pem")?, text("signing_algorithm")?);
+    Some(Machine::Key { pem, algorithm })
+}
+
+fn without_null(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+        other => other,
+    }
 }
 
 /// The calls of a scenario. All lists were asked for already.
@@ -102,6 +155,11 @@ async fn act(session: &Session, scenario: &str, data: &str) -> Result<(), Comman
                 call(session, "json_schema_echo", json!({"schema": entry.input_schema.value()})).await?;
             }
         }
+        _ if scenario.starts_with("auth/") => {
+            for entry in &catalog.tools {
+                call(session, &entry.tool.name, json!({})).await?;
+            }
+        }
         // The others look at how we greet and list.
         _ => {}
     }
@@ -135,6 +193,15 @@ impl Host for Willing {
         Box::pin(std::future::ready(Answer::Accept(content.into())))
     }
 
+    fn visit(&self, page: Page) -> Reply<'_, Visited> {
+        Box::pin(async move {
+            match browse(&page.url).await {
+                Ok(()) => Visited::Opened,
+                Err(_) => Visited::Declined,
+            }
+        })
+    }
+
     fn sample(&self, _server: String, _params: Json) -> Reply<'_, Result<Json, String>> {
         let answer = json!({
             "role": "assistant",
@@ -156,4 +223,27 @@ fn filled_in(schema: &Value) -> Value {
         _ => None,
     });
     Value::Object(answers.collect::<Map<_, _>>())
+}
+
+/// What a browser does with the pages of the suite: follows where they point.
+async fn browse(url: &str) -> std::io::Result<()> {
+    let mut url = url.to_owned();
+    for _ in 0..MOST_PAGES {
+        let rest = url.strip_prefix("http://").ok_or_else(|| std::io::Error::other("not http"))?;
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let mut stream = TcpStream::connect(host).await?;
+        let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = Vec::new();
+        stream.take(64 * 1024).read_to_end(&mut answer).await?;
+        let answer = String::from_utf8_lossy(&answer);
+        let head = answer.split("\r\n\r\n").next().unwrap_or_default();
+        let next = head.lines().filter_map(|line| line.split_once(':'));
+        let next = next.filter(|(name, _)| name.eq_ignore_ascii_case("location")).map(|(_, at)| at.trim());
+        match next.last() {
+            Some(next) => url = next.to_owned(),
+            None => return Ok(()),
+        }
+    }
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use switchboard::auth::{self, Keys};
 use switchboard::declared::{Conduct, Limit};
 use switchboard::host::Host;
 use switchboard::resolve::{self, Commands, Launch, Subject};
@@ -74,6 +75,7 @@ pub(super) fn terms(context: &Context, launch: &Launch, wishes: Wishes<'_>) -> T
         server: launch.server.clone(),
         host,
         web: Arc::new(Web::default()),
+        pass: Keys::of(&context.env, auth::Options::default()).pass_for(launch),
         guard: guard(),
         startup: conduct.startup_limit(timeout),
         timeout: conduct.request_limit(timeout),

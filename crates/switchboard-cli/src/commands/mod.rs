@@ -9,6 +9,7 @@ mod connection;
 mod doctor;
 mod import;
 mod list;
+mod login;
 mod offers;
 mod online;
 mod prompt;
@@ -121,6 +122,8 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError
             prompt::run(context, &name, &arguments, server.as_deref())
         }
         Command::Test(test) => test::run(context, test),
+        Command::Reauth(reauth) => login::reauth(context, &reauth),
+        Command::Unauth { name } => login::unauth(context, &name),
         Command::Conformance { url } => conformance::run(context, &url),
         Command::Trust(trust) => trust::run(context, &trust),
         Command::Untrust { names, all } => trust::untrust(context, &names, all),
