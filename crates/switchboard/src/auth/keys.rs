@@ -71,10 +71,12 @@ pub(super) struct Token {
     expires_at: Option<u64>,
     due_at: Option<u64>,
     pub(super) prover: Option<Arc<Prover>>,
+    /// The address that was logged in to. A token goes to no other origin.
+    server: String,
 }
 
 impl Token {
-    fn of(login: &Login) -> Option<Self> {
+    fn of(kept: &Kept, login: &Login) -> Option<Self> {
         let key = login.dpop_key.as_ref().and_then(|key| DpopKey::from_text(key.expose()).ok());
         Some(Self {
             access: login.access.clone()?,
@@ -82,11 +84,17 @@ impl Token {
             expires_at: login.expires_at,
             due_at: due_at(login),
             prover: key.map(|key| Arc::new(Prover::new(key))),
+            server: kept.server.clone(),
         })
     }
 
     pub(super) fn is_due(&self) -> bool {
         self.due_at.is_some_and(|due| due <= now())
+    }
+
+    /// Whether it was made for a server at this origin.
+    pub(super) fn is_for(&self, url: &Url) -> bool {
+        Url::parse(&self.server).is_ok_and(|server| server.origin() == url.origin())
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -170,19 +178,25 @@ impl Keys {
 
     /// A token that meets the need, renewed if it must be; one renewal for all who ask at the same time.
     pub(super) async fn token(self: &Arc<Self>, id: &CredentialId, need: Need) -> Result<Arc<Token>, Error> {
-        let store = self.store.clone();
-        let wanted = id.clone();
+        let (store, wanted) = (self.store.clone(), id.clone());
         let kept = blocking(move || store.read(&wanted)).await?.ok_or(Error::LoggedOut)?;
         let (_, login) = kept.current_login().ok_or(Error::LoggedOut)?;
-        if let Some(token) = meets(login, need) {
+        if let Some(token) = meets(&kept, login, need) {
             return Ok(token);
         }
         if login.state == State::Refused {
             return Err(Error::LoggedOut);
         }
-        let mut landing = self.flight(id, need);
-        let landed = landing.wait_for(Option::is_some).await;
-        landed.ok().and_then(|landed| landed.clone()).unwrap_or(Err(Error::LoggedOut))
+        // The first one may have been under way for somebody who needed less.
+        for _ in 0..2 {
+            let mut landing = self.flight(id, need);
+            let landed = landing.wait_for(Option::is_some).await.ok().and_then(|landed| landed.clone());
+            let token = landed.unwrap_or(Err(Error::LoggedOut))?;
+            if need.is_met_by(&token) {
+                return Ok(token);
+            }
+        }
+        Err(Error::LoggedOut)
     }
 
     /// The renewal under way, or a new one.
@@ -211,7 +225,7 @@ impl Keys {
         let mut kept = kept.ok_or(Error::LoggedOut)?;
         let (issuer, login) = kept.current_login().ok_or(Error::LoggedOut)?;
         // Somebody else was faster.
-        if let Some(token) = meets(login, need) {
+        if let Some(token) = meets(&kept, login, need) {
             return Ok(token);
         }
         let Some(refresh) = login.refresh.clone().filter(|_| login.state == State::Good) else {
@@ -229,11 +243,17 @@ impl Keys {
                 self.put(&mut kept, (&issuer, &login)).await?;
                 return Err(Error::TokenRefused { code, was_cut_off });
             }
-            // It may work later, and the token may hold still.
-            Err(error) => return Err(error),
+            // It may work later, and the token may hold still. Where nobody knows what the server did, the mark stays.
+            Err(error) => {
+                if !error.may_have_acted() {
+                    login.refreshing = None;
+                    self.put(&mut kept, (&issuer, &login)).await?;
+                }
+                return Err(error);
+            }
         }
         self.put(&mut kept, (&issuer, &login)).await?;
-        Token::of(&login).map(Arc::new).ok_or(Error::LoggedOut)
+        Token::of(&kept, &login).map(Arc::new).ok_or(Error::LoggedOut)
     }
 
     async fn exchange(
@@ -309,14 +329,24 @@ impl Login {
     }
 }
 
-/// The token of a login, if it meets the need.
-fn meets(login: &Login, need: Need) -> Option<Arc<Token>> {
-    let token = Token::of(login).filter(|_| login.state == State::Good)?;
+/// The token of a login, if it meets the need. One that cannot be renewed any more is used to its end.
+fn meets(kept: &Kept, login: &Login, need: Need) -> Option<Arc<Token>> {
+    let token = Token::of(kept, login)?;
+    let is_last = login.refresh.is_none() || login.state == State::Refused;
     let is_good = match need {
-        Need::Fresh => !token.is_due() || (login.refresh.is_none() && !token.is_over()),
-        Need::Newer(generation) => token.generation > generation && !token.is_over(),
+        Need::Fresh => !token.is_due() || (is_last && !token.is_over()),
+        Need::Newer(_) => need.is_met_by(&token) && login.state == State::Good,
     };
     is_good.then(|| Arc::new(token))
+}
+
+impl Need {
+    fn is_met_by(self, token: &Token) -> bool {
+        match self {
+            Self::Fresh => !token.is_over(),
+            Self::Newer(generation) => token.generation > generation && !token.is_over(),
+        }
+    }
 }
 
 /// When a token is better renewed: a bit before its end, if it has one.

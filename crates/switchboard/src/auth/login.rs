@@ -130,7 +130,11 @@ impl Keys {
 
     async fn keep(&self, place: &Place, issuer: &str, mut login: Login, tokens: Tokens) -> Result<(), Error> {
         let (_lock, kept) = self.locked(&place.id).await?;
-        let mut kept = kept.unwrap_or_else(|| Kept::new(place.id.clone(), &place.url));
+        let new = Kept::new(place.id.clone(), &place.url);
+        let mut kept = match kept {
+            Some(kept) => Kept { server: new.server, ..kept },
+            None => new,
+        };
         login.generation = kept.logins.values().map(|login| login.generation).max().unwrap_or_default();
         login.take(tokens);
         self.put(&mut kept, (issuer, &login)).await?;

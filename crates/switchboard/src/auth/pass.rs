@@ -8,6 +8,7 @@ use url::Url;
 
 use super::challenge;
 use super::error::Error;
+use super::gate::Gate;
 use super::keys::{Keys, Need, Token};
 use super::place::Place;
 use crate::secret::Secrets;
@@ -55,6 +56,10 @@ impl Pass {
             return Ok((Stamp(None), Headers::new()));
         }
         let Some(token) = self.current().await? else { return Ok((Stamp(None), Headers::new())) };
+        // A login that goes by a name may be named anywhere; its token goes where it was made for, and never in the clear.
+        if !token.is_for(url) || Gate::of(url).endpoint(url.as_str()).is_err() {
+            return Ok((Stamp(None), Headers::new()));
+        }
         let mut headers = Headers::new();
         let scheme = if token.prover.is_some() { "DPoP" } else { "Bearer" };
         headers.extend(sensitive(AUTHORIZATION, &format!("{scheme} {}", token.access.expose())));
