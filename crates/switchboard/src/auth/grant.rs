@@ -206,10 +206,11 @@ mod tests {
         let tokens = read(&answer(200, good)).unwrap();
         assert_eq!((tokens.access.expose(), tokens.life, tokens.refresh.is_none()), ("a", Some(60), true));
         assert_eq!(tokens.scopes.unwrap(), ["x", "y"]);
-        assert_eq!(
-            read(&answer(200, json!({"access_token": "a", "expires_in": 1e30}))).unwrap().life,
-            Some(LONGEST_LIFE)
-        );
+        let life =
+            |life: Value| read(&answer(200, json!({"access_token": "a", "expires_in": life}))).unwrap().life;
+        assert_eq!(life(json!(u64::MAX)), Some(LONGEST_LIFE));
+        assert_eq!(life(json!(3599.6)), Some(3600));
+        assert_eq!(life(json!(1e30)), None);
         assert_eq!(read(&answer(200, json!({"access_token": "a", "expires_in": -5}))).unwrap().life, None);
         assert!(read(&answer(200, json!({"access_token": "a", "token_type": "DPoP"}))).unwrap().is_bound);
         for body in [
