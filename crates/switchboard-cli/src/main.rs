@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod complete;
 mod error;
 mod printer;
 mod progress;
@@ -19,6 +20,9 @@ fn main() -> ExitCode {
         return switchboard::wire::guard::run(args);
     }
     // Answers a shell's request for completions, and only then ends the program.
-    clap_complete::CompleteEnv::with_factory(args::command).complete();
+    clap_complete::CompleteEnv::with_factory(args::command)
+        .var(complete::VARIABLE)
+        .shells(complete::SHELLS)
+        .complete();
     commands::run()
 }

@@ -23,6 +23,7 @@ mod trust;
 mod why;
 mod wizard;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -87,18 +88,22 @@ pub(crate) fn run() -> ExitCode {
 }
 
 fn context(cli: &Cli, volume: Volume) -> Result<Context, CommandError> {
-    let mut env =
-        Env::capture().map_err(|error| CommandError::new(Kind::Failed, "environment", error.to_string()))?;
-    if let Some(dir) = &cli.global.directory {
-        let dir = env.absolute(dir);
-        let dir = dir.canonicalize().ok().filter(|dir| dir.is_dir()).ok_or_else(|| {
-            CommandError::usage("no-such-directory", format!("there is no directory {}", dir.display()))
-        })?;
-        env = env.with_cwd(dir);
-    }
+    let env = env(cli.global.directory.as_deref())?;
     let options = Options { trust_all: cli.global.trust, ..Options::default() };
     let printer = Printer::new(&env, cli.global.json, volume);
     Ok(Context { env, options, printer })
+}
+
+/// The surroundings, as if started in that directory.
+pub(crate) fn env(directory: Option<&Path>) -> Result<Env, CommandError> {
+    let env =
+        Env::capture().map_err(|error| CommandError::new(Kind::Failed, "environment", error.to_string()))?;
+    let Some(dir) = directory else { return Ok(env) };
+    let dir = env.absolute(dir);
+    let dir = dir.canonicalize().ok().filter(|dir| dir.is_dir()).ok_or_else(|| {
+        CommandError::usage("no-such-directory", format!("there is no directory {}", dir.display()))
+    })?;
+    Ok(env.with_cwd(dir))
 }
 
 fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError> {
