@@ -93,28 +93,11 @@ pub(crate) enum Command {
         name: String,
     },
     /// Connect to every server and list its tools
-    Tools {
-        /// Only of these servers
-        #[arg(value_name = "SERVER")]
-        servers: Vec<String>,
-        /// What they offered last time, without connecting
-        #[arg(long)]
-        cached: bool,
-        /// Wait for slow servers instead of showing what they offered last time
-        #[arg(long, conflicts_with = "cached")]
-        wait: bool,
-    },
+    Tools(Listing),
     /// Call a tool
     Call(Call),
     /// Connect to every server and list its resources
-    Resources {
-        /// Only of these servers
-        #[arg(value_name = "SERVER")]
-        servers: Vec<String>,
-        /// What they offered last time, without connecting
-        #[arg(long)]
-        cached: bool,
-    },
+    Resources(Listing),
     /// Read a resource
     Read {
         /// Its address
@@ -124,14 +107,7 @@ pub(crate) enum Command {
         server: Option<String>,
     },
     /// Connect to every server and list its prompts
-    Prompts {
-        /// Only of these servers
-        #[arg(value_name = "SERVER")]
-        servers: Vec<String>,
-        /// What they offered last time, without connecting
-        #[arg(long)]
-        cached: bool,
-    },
+    Prompts(Listing),
     /// Get a prompt, filled in
     Prompt {
         /// Its name, or server:name
@@ -231,6 +207,19 @@ pub(crate) struct Add {
     /// The command to run, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Listing {
+    /// Only of these servers
+    #[arg(value_name = "SERVER")]
+    pub(crate) servers: Vec<String>,
+    /// What they offered last time, without connecting
+    #[arg(long)]
+    pub(crate) cached: bool,
+    /// Wait for slow servers instead of showing what they offered last time
+    #[arg(long, conflicts_with = "cached")]
+    pub(crate) wait: bool,
 }
 
 #[derive(Debug, Args)]

@@ -74,9 +74,9 @@ impl CommandError {
         self
     }
 
-    /// The stable code.
-    pub(crate) fn code(&self) -> &'static str {
-        self.words.code
+    /// Whether the name of something leads nowhere.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.words.code.ends_with("-not-found") && self.kind == Kind::Usage
     }
 
     /// The same failure in other words.

@@ -1,5 +1,6 @@
 //! The command line of Switchboard. Parses, runs one command, gives its exit code.
 
+mod age;
 mod args;
 mod commands;
 mod complete;

@@ -1,6 +1,7 @@
 //! A sign of life while something takes its time: one line on a terminal, which goes away again.
 
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,13 +18,15 @@ pub(crate) struct Progress {
     started: Instant,
     // Set by whoever takes a step, read by the one who draws.
     words: Mutex<String>,
-    is_shown: bool,
+    // Cleared for good when there is something better to show.
+    is_shown: AtomicBool,
 }
 
 impl Progress {
     /// Shown only where somebody looks.
     pub(crate) fn new(words: &str, is_wanted: bool) -> Self {
         let is_shown = is_wanted && std::io::stderr().is_terminal();
+        let is_shown = AtomicBool::new(is_shown);
         Self { started: Instant::now(), words: Mutex::new(words.to_owned()), is_shown }
     }
 
@@ -31,9 +34,16 @@ impl Progress {
         *self.words.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
 
+    /// Makes room: what is said from now on stands on a line of its own.
+    pub(crate) fn end(&self) {
+        if self.is_shown.swap(false, Ordering::AcqRel) {
+            draw("");
+        }
+    }
+
     /// Draws while the work lasts.
     pub(crate) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
-        if !self.is_shown {
+        if !self.is_shown.load(Ordering::Acquire) {
             return work.await;
         }
         tokio::pin!(work);
@@ -41,7 +51,7 @@ impl Progress {
         loop {
             tokio::select! {
                 done = &mut work => {
-                    draw("");
+                    self.end();
                     return done;
                 }
                 _ = beat.tick() => self.draw(),
@@ -51,7 +61,7 @@ impl Progress {
 
     fn draw(&self) {
         let elapsed = self.started.elapsed();
-        if elapsed < WORTH_A_WORD {
+        if elapsed < WORTH_A_WORD || !self.is_shown.load(Ordering::Acquire) {
             return;
         }
         let turn = usize::try_from(elapsed.as_millis() / BEAT.as_millis()).unwrap_or(0) % FRAMES.len();

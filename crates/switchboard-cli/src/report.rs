@@ -274,9 +274,9 @@ pub(crate) struct ErrorRow {
 
 /// `tools`.
 #[derive(Debug, Serialize)]
-pub(crate) struct Toolbox {
+pub(crate) struct Toolbox<'r> {
     pub(crate) tools: Vec<ToolRow>,
-    pub(crate) errors: Vec<ErrorRow>,
+    pub(crate) errors: &'r [ErrorRow],
     pub(crate) problems: Vec<ProblemRow>,
 }
 

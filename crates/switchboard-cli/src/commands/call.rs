@@ -6,61 +6,85 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use switchboard::calls::{CallError, Outcome as Called, Request, arguments};
-use switchboard::catalog::{Catalog, Entry, Missed};
+use switchboard::catalog::{Catalog, Entry, Missed, naming};
+use switchboard::config::settings::NameStyle;
 use switchboard::json::Json;
 use switchboard::session::{self, LoadError, Session};
+use switchboard::{Server, State};
 
-use super::{Context, Outcome, online};
+use super::online::{self, Wait};
+use super::{Context, Outcome, connection, trust};
 use crate::args::Call;
 use crate::error::{CommandError, Kind};
 use crate::progress::Progress;
 
-/// The code of a name that leads nowhere.
-const NOT_FOUND: &str = "tool-not-found";
 /// No limit, as near as a clock can come to it.
 const FOREVER: Duration = Duration::from_hours(24 * 365);
 
 pub(super) fn run(context: &Context, call: &Call) -> Result<Outcome, CommandError> {
-    let servers: Vec<String> = call.server.iter().cloned().collect();
-    online::check(context, &servers)?;
-    let mut options = online::options(context, &servers);
-    // If the tool is known from last time, only its server need be started.
-    if servers.is_empty() {
-        let (_, known) = session::cached(&options);
-        // A bare name may mean a tool of a server that is not known yet.
-        if let Ok(entry) = known.find(&call.tool, None)
-            && (entry.name == call.tool || call.tool.contains(&entry.server))
-        {
-            options.only = Some([entry.server.clone()].into());
-        }
-    }
     let given = given(context, call)?;
-    let is_narrow = options.only.is_some() && servers.is_empty();
-    let narrow = online::with_session(context, options, async |session, progress| {
-        perform(context, call, (session, progress), given.clone()).await
-    });
-    match narrow {
-        // What was known is no longer so: all servers are asked.
-        Err(error) if is_narrow && error.code() == NOT_FOUND => {
-            online::with_session(context, online::options(context, &servers), async |session, progress| {
-                perform(context, call, (session, progress), given).await
-            })?;
-        }
-        settled => settled?,
+    let work = async |session: &Session, progress: &Progress| {
+        perform(context, call, (session, progress), given.as_ref()).await
+    };
+    if let Some(server) = &call.server {
+        let servers = [server.clone()];
+        online::check(context, &servers)?;
+        online::with_session(context, online::options(context, &servers), Wait::Correct, work)?;
+        return Ok(Outcome::Done);
     }
+    let likely = likely(context, &call.tool);
+    trust::offer_new(context, &likely)?;
+    let discovery = context.discover();
+    let (ready, others): (Vec<String>, Vec<String>) = likely
+        .into_iter()
+        .partition(|name| discovery.server(name).is_some_and(|server| server.state() == State::Enabled));
+    // A spelling that can only mean a server that may not be connected to says so itself; a dot may be part of a name.
+    if let (true, [only]) = (ready.is_empty(), others.as_slice())
+        && (call.tool.contains('/') || call.tool.starts_with("mcp_"))
+    {
+        connection::connectable(&discovery, only)?;
+    }
+    online::with_likely(context, &ready, Wait::Correct, work)?;
     Ok(Outcome::Done)
+}
+
+/// The servers a call is likely about: the one that had the tool last time, else those its spelling begins with.
+fn likely(context: &Context, spelling: &str) -> Vec<String> {
+    let (discovery, known) = session::cached(&online::options(context, &[]));
+    // A bare name may mean a tool of a server that is not known yet.
+    if let Ok(entry) = known.find(spelling, None)
+        && (entry.name == spelling || spelling.contains(&entry.server))
+    {
+        return vec![entry.server.clone()];
+    }
+    let named = discovery.servers.iter().filter(|server| begins_with(spelling, server));
+    named.map(|server| server.name.clone()).collect()
+}
+
+/// Whether a spelling begins with the name of the server, in any of the ways to spell it.
+fn begins_with(spelling: &str, server: &Server) -> bool {
+    let name = server.name.as_str();
+    let prefix = server.definition.as_ref().ok().and_then(|spec| spec.conduct.prefix.as_deref());
+    let plain = [format!("{name}/"), format!("{name}."), format!("mcp__{name}__")];
+    let styles = [NameStyle::Standard, NameStyle::Letters, NameStyle::Double];
+    let by_style = styles.iter().flat_map(|style| {
+        // The name of any tool, without the tool.
+        let names = [Some(name), prefix].into_iter().flatten();
+        names.map(|word| naming::name(word, "x", *style).trim_end_matches('x').to_owned())
+    });
+    plain.into_iter().chain(by_style).any(|start| spelling.starts_with(&start))
 }
 
 async fn perform(
     context: &Context,
     call: &Call,
     (session, progress): (&Session, &Progress),
-    given: Option<Map<String, Value>>,
+    given: Option<&Map<String, Value>>,
 ) -> Result<(), CommandError> {
     let catalog = session.catalog();
     let entry = find(&catalog, session, call)?;
     let wanted = match given {
-        Some(given) => given,
+        Some(given) => given.clone(),
         None => arguments(&call.arguments, &entry.input_schema).map_err(|error| {
             CommandError::usage("bad-arguments", error.to_string())
                 .server(&entry.server)
@@ -80,6 +104,7 @@ async fn perform(
         .call_approved(entry, &Json::from(Value::Object(wanted)), request)
         .await
         .map_err(|error| failed(entry, &error))?;
+    progress.end();
     show(context, &outcome)?;
     if outcome.is_error {
         let message = format!("`{}` reported an error", outcome.name);
@@ -111,7 +136,7 @@ fn find<'a>(catalog: &'a Arc<Catalog>, session: &Session, call: &Call) -> Result
             if let Some(error) = broken {
                 return unreachable(error);
             }
-            let error = CommandError::usage(NOT_FOUND, format!("no tool is called `{}`", call.tool));
+            let error = CommandError::usage("tool-not-found", format!("no tool is called `{}`", call.tool));
             match near.as_slice() {
                 [] => error.hint("see them all: switchboard tools"),
                 near => error.hint(format!("did you mean {}?", near.join(" or "))),

@@ -9,6 +9,7 @@ mod connection;
 mod doctor;
 mod import;
 mod list;
+mod listing;
 mod offers;
 mod online;
 mod prompt;
@@ -30,7 +31,7 @@ use clap::Parser;
 use switchboard::config::edit::OwnFile;
 use switchboard::config::write::Privacy;
 use switchboard::sources::places;
-use switchboard::{Discovery, Env, Options, Scope, discover};
+use switchboard::{Discovery, Env, Options, Provider, Scope, Server, Transport, discover};
 
 use crate::args::{BuiltinArg, Cli, Command, ScopeArg};
 use crate::error::{CommandError, Kind};
@@ -115,12 +116,10 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError
         Command::Remove { name, scope } => remove::run(context, &name, scope),
         Command::Enable { name } => switch::run(context, &name, switch::On),
         Command::Disable { name } => switch::run(context, &name, switch::Off),
-        Command::Tools { servers, cached, wait } => {
-            tools::run(context, &servers, tools::Ask::new(cached, wait))
-        }
+        Command::Tools(listing) => tools::run(context, &listing),
         Command::Call(call) => call::run(context, &call),
-        Command::Resources { servers, cached } => offers::resources(context, &servers, cached),
-        Command::Prompts { servers, cached } => offers::prompts(context, &servers, cached),
+        Command::Resources(listing) => offers::resources(context, &listing),
+        Command::Prompts(listing) => offers::prompts(context, &listing),
         Command::Read { uri, server } => read::run(context, &uri, server.as_deref()),
         Command::Prompt { name, arguments, server } => {
             prompt::run(context, &name, &arguments, server.as_deref())
@@ -201,6 +200,15 @@ pub(crate) fn unknown_server(discovery: &Discovery, name: &str) -> CommandError 
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint("see `switchboard list --all`"),
     }
+}
+
+/// Whether the server is this very program.
+pub(crate) fn is_this_program(server: &Server) -> bool {
+    let command = server.definition.as_ref().ok().and_then(|spec| match &spec.transport {
+        Transport::Stdio(stdio) => Some(stdio.command.raw()),
+        Transport::Remote(_) => None,
+    });
+    server.origin.provider == Provider::BuiltIn && command == Some("switchboard")
 }
 
 /// The plural ending.

@@ -3,49 +3,27 @@
 use serde_json::{Value, json};
 use switchboard::catalog::{Catalog, Of};
 use switchboard::json::Json;
-use switchboard::session;
 use switchboard::visible::excerpt;
 
-use super::{Context, Outcome, online};
+use super::listing::{self, Lists};
+use super::{Context, Outcome};
+use crate::args::Listing;
 use crate::error::CommandError;
 use crate::printer::{FAINT, STRONG};
+use crate::report::ErrorRow;
 use crate::table::{Cell, Table};
 
-pub(super) fn resources(
-    context: &Context,
-    servers: &[String],
-    cached: bool,
-) -> Result<Outcome, CommandError> {
-    each(context, servers, cached, show_resources)
+pub(super) fn resources(context: &Context, listing: &Listing) -> Result<Outcome, CommandError> {
+    listing::run(context, listing, Lists::Others, |shown| {
+        show_resources(context, shown.catalog, &shown.errors)
+    })
 }
 
-pub(super) fn prompts(context: &Context, servers: &[String], cached: bool) -> Result<Outcome, CommandError> {
-    each(context, servers, cached, show_prompts)
+pub(super) fn prompts(context: &Context, listing: &Listing) -> Result<Outcome, CommandError> {
+    listing::run(context, listing, Lists::Others, |shown| show_prompts(context, shown.catalog, &shown.errors))
 }
 
-type Show = fn(&Context, &Catalog, &Value) -> Result<(), CommandError>;
-
-fn each(context: &Context, servers: &[String], cached: bool, show: Show) -> Result<Outcome, CommandError> {
-    online::check(context, servers)?;
-    let options = online::options(context, servers);
-    if cached {
-        let (discovery, catalog) = session::cached(&options);
-        show(context, &catalog, &json!([]))?;
-        online::remarks(context, &discovery, &[]);
-        return Ok(Outcome::Done);
-    }
-    online::with_session(context, options, async |session, _| {
-        session.listed().await;
-        let errors = session.errors();
-        let rows = serde_json::to_value(online::error_rows(&errors)).unwrap_or_default();
-        show(context, &session.catalog(), &rows)?;
-        online::remarks(context, &session.discovery(), &errors);
-        online::verdict(session, &errors)
-    })?;
-    Ok(Outcome::Done)
-}
-
-fn show_resources(context: &Context, catalog: &Catalog, errors: &Value) -> Result<(), CommandError> {
+fn show_resources(context: &Context, catalog: &Catalog, errors: &[ErrorRow]) -> Result<(), CommandError> {
     if context.printer.json {
         let resources: Vec<_> = catalog.resources.iter().map(|of| with_server(of, &of.item.raw)).collect();
         let templates: Vec<_> = catalog.templates.iter().map(|of| with_server(of, &of.item.raw)).collect();
@@ -64,7 +42,7 @@ fn show_resources(context: &Context, catalog: &Catalog, errors: &Value) -> Resul
     print(context, &table, catalog.resources.len() + catalog.templates.len(), "No resources.")
 }
 
-fn show_prompts(context: &Context, catalog: &Catalog, errors: &Value) -> Result<(), CommandError> {
+fn show_prompts(context: &Context, catalog: &Catalog, errors: &[ErrorRow]) -> Result<(), CommandError> {
     if context.printer.json {
         let prompts: Vec<_> = catalog.prompts.iter().map(|of| with_server(of, &of.item.raw)).collect();
         return Ok(context.printer.json(&json!({"prompts": prompts, "errors": errors}))?);

@@ -2,80 +2,32 @@
 
 use std::time::SystemTime;
 
-use switchboard::catalog::{Catalog, Entry};
+use switchboard::Code;
+use switchboard::catalog::Entry;
 use switchboard::connect::Freshness;
-use switchboard::session;
 use switchboard::visible::excerpt;
-use switchboard::{Code, Discovery};
 
-use super::{Context, Outcome, online, s};
+use super::listing::{self, Lists, Shown};
+use super::{Context, Outcome, s};
+use crate::age::age;
+use crate::args::Listing;
 use crate::error::CommandError;
 use crate::printer::{FAINT, STRONG, Volume};
-use crate::report::{ErrorRow, ProblemRow, ToolRow, Toolbox};
+use crate::report::{ProblemRow, ToolRow, Toolbox};
 use crate::table::{Cell, Table};
 
-/// Whom to ask.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ask {
-    /// Nobody: what is known from last time will do.
-    Nobody,
-    /// Those who answer soon.
-    Quick,
-    /// Everybody.
-    All,
+pub(super) fn run(context: &Context, listing: &Listing) -> Result<Outcome, CommandError> {
+    listing::run(context, listing, Lists::Tools, |shown| show(context, shown))
 }
 
-impl Ask {
-    pub(super) const fn new(cached: bool, wait: bool) -> Self {
-        match (cached, wait) {
-            (true, _) => Self::Nobody,
-            (false, true) => Self::All,
-            (false, false) => Self::Quick,
-        }
-    }
-}
-
-pub(super) fn run(context: &Context, servers: &[String], ask: Ask) -> Result<Outcome, CommandError> {
-    online::check(context, servers)?;
-    let options = online::options(context, servers);
-    if ask == Ask::Nobody {
-        let (discovery, catalog) = session::cached(&options);
-        show(context, &catalog, &discovery, Vec::new())?;
-        online::remarks(context, &discovery, &[]);
-        return Ok(Outcome::Done);
-    }
-    online::with_session(context, options, async |session, _| {
-        if ask == Ask::All {
-            session.settled(None).await;
-        }
-        let errors = session.errors();
-        let errors: Vec<_> = errors
-            .into_iter()
-            .filter(|error| {
-                servers.is_empty() || error.server.as_ref().is_some_and(|name| servers.contains(name))
-            })
-            .collect();
-        let discovery = session.discovery();
-        show(context, &session.catalog(), &discovery, online::error_rows(&errors))?;
-        online::stale(context, session);
-        online::remarks(context, &session.discovery(), &errors);
-        online::verdict(session, &errors)
-    })?;
-    Ok(Outcome::Done)
-}
-
-fn show(
-    context: &Context,
-    catalog: &Catalog,
-    discovery: &Discovery,
-    errors: Vec<ErrorRow>,
-) -> Result<(), CommandError> {
+fn show(context: &Context, shown: &Shown<'_>) -> Result<(), CommandError> {
+    let catalog = shown.catalog;
     if context.printer.json {
         let tools = catalog.tools.iter().map(ToolRow::from).collect();
         // Who waits for approval is missing from the list, and must be seen to be.
-        let untrusted = discovery.problems.iter().filter(|problem| problem.code == Code::Untrusted);
+        let untrusted = shown.discovery.problems.iter().filter(|problem| problem.code == Code::Untrusted);
         let problems = catalog.problems.iter().chain(untrusted).map(ProblemRow::from).collect();
-        context.printer.json(&Toolbox { tools, errors, problems })?;
+        context.printer.json(&Toolbox { tools, errors: &shown.errors, problems })?;
         return Ok(());
     }
     if catalog.tools.is_empty() {
@@ -104,22 +56,14 @@ fn row(entry: &Entry) -> Vec<Cell> {
     // Of a list from last time, how old it is; of a live one nothing needs saying.
     let note = match entry.freshness {
         Freshness::Live => String::new(),
-        Freshness::Cached { at } => format!(" ({})", age(at)),
+        Freshness::Cached { at } => match age(at, SystemTime::now()) {
+            Some(age) => format!(" ({age} old)"),
+            None => " (from just now)".to_owned(),
+        },
     };
     vec![
         Cell::styled(entry.name.clone(), STRONG),
         Cell::new(excerpt(&entry.server, 40)),
         Cell::styled(format!("{}{note}", excerpt(line, 120)), FAINT),
     ]
-}
-
-/// How long ago, in the largest unit that fits.
-fn age(at: SystemTime) -> String {
-    let seconds = SystemTime::now().duration_since(at).unwrap_or_default().as_secs();
-    match seconds {
-        0..60 => "from just now".to_owned(),
-        60..3600 => format!("{} min old", seconds / 60),
-        3600..86_400 => format!("{} h old", seconds / 3600),
-        _ => format!("{} d old", seconds / 86_400),
-    }
 }

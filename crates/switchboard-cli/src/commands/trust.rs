@@ -30,8 +30,8 @@ pub(super) fn run(context: &Context, trust: &Trust) -> Result<Outcome, CommandEr
     Ok(Outcome::Done)
 }
 
-/// Asks about servers nobody was asked about before, where somebody can be asked.
-pub(super) fn offer_new(context: &Context) -> Result<(), CommandError> {
+/// Asks about servers nobody was asked about before, where somebody can be asked: about these, or about all.
+pub(super) fn offer_new(context: &Context, servers: &[String]) -> Result<(), CommandError> {
     if !terminal::is_interactive() || context.printer.json || context.options.trust_all {
         return Ok(());
     }
@@ -40,9 +40,13 @@ pub(super) fn offer_new(context: &Context) -> Result<(), CommandError> {
     let new: Vec<&Server> = discovery
         .servers
         .iter()
-        .filter(|server| server.state() == State::Untrusted && server.origin.provider != Provider::BuiltIn)
+        .filter(|server| server.state() == State::Untrusted)
         .filter(|server| {
-            server.definition_hash(&discovery.project).is_some_and(|hash| !asked.contains(&hash))
+            let is_new =
+                || server.definition_hash(&discovery.project).is_some_and(|hash| !asked.contains(&hash));
+            // Whoever names a server wants it, also if it was passed over before.
+            let is_named = servers.contains(&server.name);
+            is_named || (servers.is_empty() && server.origin.provider != Provider::BuiltIn && is_new())
         })
         .collect();
     if new.is_empty() {

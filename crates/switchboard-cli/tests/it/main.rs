@@ -13,6 +13,7 @@ mod hostile;
 mod import;
 mod inventory;
 mod list;
+mod neighbours;
 mod online;
 mod reference;
 mod remove;
