@@ -8,6 +8,9 @@ use std::time::Duration;
 use crate::origin::Origin;
 use crate::template::Template;
 
+/// A server's limit of one request, unless it says otherwise.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// One entry found in one file.
 #[derive(Debug, Clone)]
 pub struct Declaration {
@@ -127,6 +130,18 @@ pub struct Conduct {
     pub description: Option<String>,
 }
 
+impl Conduct {
+    /// The limit of one request; what overrules the definition comes first.
+    pub fn request_limit(&self, overruled: Option<Limit>) -> Option<Duration> {
+        overruled.or(self.timeout).map_or(Some(USUAL_TIMEOUT), Limit::duration)
+    }
+
+    /// The limit of connecting and the first list.
+    pub fn startup_limit(&self, overruled: Option<Limit>) -> Option<Duration> {
+        self.startup_timeout.map_or_else(|| self.request_limit(overruled), Limit::duration)
+    }
+}
+
 /// On or off; on unless a file says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Switch {
@@ -144,6 +159,16 @@ pub enum Limit {
     None,
     /// So long.
     After(Duration),
+}
+
+impl Limit {
+    /// As a duration; none means without end.
+    pub const fn duration(self) -> Option<Duration> {
+        match self {
+            Self::None => None,
+            Self::After(duration) => Some(duration),
+        }
+    }
 }
 
 impl Limit {

@@ -48,6 +48,7 @@ pub mod problem;
 pub mod provider;
 pub mod redact;
 pub mod secret;
+mod sweep;
 pub mod template;
 pub mod visible;
 

@@ -41,6 +41,21 @@ pub enum Notice {
     },
 }
 
+impl Notice {
+    /// What it carries, in bytes.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::ToolsChanged | Self::PromptsChanged | Self::ResourcesChanged | Self::SessionRenewed => 0,
+            Self::ResourceUpdated { uri } => uri.len(),
+            Self::Log { level, logger, data } => {
+                level.len() + logger.as_ref().map_or(0, String::len) + data.len()
+            }
+            Self::Task { params } => params.len(),
+            Self::Other { method, params } => method.len() + params.as_ref().map_or(0, Json::len),
+        }
+    }
+}
+
 /// How far a request has come.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {

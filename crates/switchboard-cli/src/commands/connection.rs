@@ -1,20 +1,15 @@
 //! What commands that connect share: the terms, the guard, the waiting, and a sign of life while it lasts.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use switchboard::declared::{Conduct, Limit};
 use switchboard::host::Host;
 use switchboard::resolve::{self, Commands, Launch, Subject};
-use switchboard::template::Template;
 use switchboard::wire::{Guard, Limits, Memory, Steps, Terms, Trace, Web};
-use switchboard::{Discovery, Provider, Server, ServerSpec, State, Transport};
+use switchboard::{Discovery, Server, ServerSpec, State};
 
 use super::{Context, GUARD, unknown_server};
 use crate::error::{CommandError, Kind};
-
-/// A server's limit of one request, unless it says otherwise.
-const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Waits for something in this thread.
 pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CommandError> {
@@ -58,22 +53,9 @@ pub(super) fn connectable<'a>(
 
 /// Fills in the values of a server.
 pub(super) async fn launch(context: &Context, subject: &Subject<'_>) -> Result<Launch, resolve::Error> {
-    let commands = Commands::default();
-    match own_spec(subject) {
-        Some(spec) => resolve::launch(&Subject { spec: &spec, ..*subject }, &context.env, &commands).await,
-        None => resolve::launch(subject, &context.env, &commands).await,
-    }
-}
-
-/// Our own servers are run by this very program, wherever it is installed.
-fn own_spec(subject: &Subject<'_>) -> Option<ServerSpec> {
-    let mut spec = subject.spec.clone();
-    let Transport::Stdio(stdio) = &mut spec.transport else { return None };
-    if subject.origin.provider != Provider::BuiltIn || stdio.command.raw() != "switchboard" {
-        return None;
-    }
-    stdio.command = Template::plain(std::env::current_exe().ok()?.to_string_lossy());
-    Some(spec)
+    // Our own servers are run by this very program, wherever it is installed.
+    let spec = subject.spec.run_by(std::env::current_exe().ok().as_deref(), subject.origin);
+    resolve::launch(&Subject { spec: &spec, ..*subject }, &context.env, &Commands::default()).await
 }
 
 /// On what terms a server is opened.
@@ -88,18 +70,13 @@ pub(super) struct Wishes<'a> {
 
 pub(super) fn terms(context: &Context, launch: &Launch, wishes: Wishes<'_>) -> Terms {
     let Wishes { conduct, timeout, host, trace, steps } = wishes;
-    let duration = |limit: Limit| match limit {
-        Limit::None => None,
-        Limit::After(duration) => Some(duration),
-    };
-    let timeout = timeout.or(conduct.timeout).map_or(Some(USUAL_TIMEOUT), duration);
     Terms {
         server: launch.server.clone(),
         host,
         web: Arc::new(Web::default()),
         guard: guard(),
-        startup: conduct.startup_timeout.map_or(timeout, duration),
-        timeout,
+        startup: conduct.startup_limit(timeout),
+        timeout: conduct.request_limit(timeout),
         limits: Limits::default(),
         remembered: Memory::of(&context.env).recall(&launch.identity),
         trace,

@@ -50,6 +50,10 @@ pub(crate) async fn perform(
             Ok(result) => return Ok(Outcome::new(entry, result, started.elapsed())),
             Err(error) => error,
         };
+        if error.needs_login() {
+            // Whoever calls next is told so without asking the server.
+            handle.useless(&lease.link, &error).await;
+        }
         let may_repeat = error.sent == Sent::Never || is_safe;
         if !(is_first && may_repeat && is_of_the_connection(&error)) {
             let stderr = if error.is_lost() { lease.link.stderr_tail() } else { String::new() };
@@ -105,11 +109,11 @@ where
                 }
             }
             Err(error) => {
-                return Err(CallError::Failed {
-                    server: server.to_owned(),
-                    stderr: lease.link.stderr_tail(),
-                    error,
-                });
+                if error.needs_login() {
+                    handle.useless(&lease.link, &error).await;
+                }
+                let stderr = lease.link.stderr_tail();
+                return Err(CallError::Failed { server: server.to_owned(), stderr, error });
             }
         }
     }

@@ -28,7 +28,7 @@ pub struct Part<'a> {
 }
 
 /// A tool as a model sees it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The unique name.
     pub name: String,
@@ -45,7 +45,7 @@ pub struct Entry {
 }
 
 /// Something of one server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Of<T> {
     /// The server.
     pub server: String,
@@ -54,7 +54,7 @@ pub struct Of<T> {
 }
 
 /// What all servers offer together.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalog {
     /// The tools, by name.
     pub tools: Vec<Entry>,

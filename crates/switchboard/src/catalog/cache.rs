@@ -17,6 +17,7 @@ use crate::connect::{Freshness, Offer};
 use crate::env::Env;
 use crate::json::Json;
 use crate::offer::{Item, page};
+use crate::sweep::{Bounds, sweep};
 use crate::wire::{Era, Facts};
 
 const VERSION: u32 = 1;
@@ -101,6 +102,7 @@ impl Cache {
             prompts: list(read.prompts)?,
             odd: Arc::default(),
             notes: Arc::default(),
+            fresh_for: None,
             freshness: Freshness::Cached { at },
             is_complete: read.complete,
         })
@@ -124,6 +126,11 @@ impl Cache {
             prompts: offer.prompts.iter().map(|prompt| &prompt.raw).collect(),
         };
         let _unkept = self.keep(key, &written);
+    }
+
+    /// Removes what is too old to count, and the oldest of what is too much.
+    pub(crate) fn clear_old(&self, now: SystemTime) {
+        sweep(&self.dir, Bounds { age: LONGEST, n_files: 1000, bytes: 256 * 1024 * 1024 }, now);
     }
 
     fn keep(&self, key: &str, written: &Written<'_>) -> std::io::Result<()> {

@@ -1,67 +1,130 @@
 //! Notices when what a model sees of a tool changes behind its name.
 //!
 //! A pin is a hash of everything a model would be told of a tool. It is set when a tool is first seen, and renewed when
-//! the user is told of a change.
+//! the user is told of a change. Sessions side by side share the file: each writes only what it saw itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::build::{Catalog, Entry};
-use crate::config::write::{self, Privacy};
+use crate::config::write::{self, Privacy, WriteError};
 use crate::connect::Freshness;
 use crate::digest;
 use crate::env::Env;
 use crate::problem::{Code, Problem};
 
-/// The pins of a user: by connection, then by tool.
+const VERSION: u32 = 1;
+/// Those seen least lately are forgotten beyond this number.
+const MOST_CONNECTIONS: usize = 1000;
+const SECONDS_A_DAY: u64 = 24 * 60 * 60;
+
+/// What is in the file.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Kept {
+    version: u32,
+    connections: BTreeMap<String, Connection>,
+}
+
+/// The tools of one connection.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Connection {
+    /// The day it was last seen.
+    day: u64,
+    tools: BTreeMap<String, String>,
+}
+
+/// The pins of a user.
 #[derive(Debug)]
 pub struct Pins {
     path: PathBuf,
-    known: BTreeMap<String, BTreeMap<String, String>>,
+    kept: Kept,
     /// What was found changed since this was loaded, by connection and tool.
     changed: BTreeMap<(String, String), Problem>,
+    /// Connections with something new.
+    unsaved: BTreeSet<String>,
+}
+
+/// Pins on their way to disk.
+#[derive(Debug)]
+pub struct Unsaved {
+    path: PathBuf,
+    connections: BTreeMap<String, Connection>,
 }
 
 impl Pins {
     /// The pins below our own directory. A file that cannot be read counts as empty: then everything is new.
     pub fn load(env: &Env) -> Self {
         let path = env.switchboard_home().join("pins.json");
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let known = serde_json::from_str(&text).unwrap_or_default();
-        Self { path, known, changed: BTreeMap::new() }
+        let kept = read(&std::fs::read_to_string(&path).unwrap_or_default());
+        Self { path, kept, changed: BTreeMap::new(), unsaved: BTreeSet::new() }
     }
 
     /// The tools that are not what they were, with a problem for each; and what is new is pinned. `key` gives the
     /// connection of a server.
-    pub fn compare(&mut self, catalog: &Catalog, key: impl Fn(&str) -> Option<String>) -> Vec<Problem> {
-        let mut is_new = false;
+    pub fn compare(
+        &mut self,
+        catalog: &Catalog,
+        key: impl Fn(&str) -> Option<String>,
+        now: SystemTime,
+    ) -> Vec<Problem> {
+        let day = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / SECONDS_A_DAY);
+        let mut keys: BTreeMap<&str, Option<String>> = BTreeMap::new();
         for entry in catalog.tools.iter().filter(|entry| entry.freshness == Freshness::Live) {
-            let Some(key) = key(&entry.server) else { continue };
+            let key = keys.entry(&entry.server).or_insert_with(|| key(&entry.server));
+            let Some(key) = key else { continue };
+            let connection = self.kept.connections.entry(key.clone()).or_default();
             let pin = pin(entry);
-            let tools = self.known.entry(key.clone()).or_default();
-            match tools.insert(entry.tool.name.clone(), pin.clone()) {
-                None => is_new = true,
-                Some(before) if before != pin => {
-                    is_new = true;
-                    self.changed.insert((key, entry.tool.name.clone()), changed(entry));
-                }
-                Some(_) => {}
+            let before = connection.tools.get(&entry.tool.name);
+            if before.is_some_and(|before| *before != pin) {
+                self.changed.insert((key.clone(), entry.tool.name.clone()), changed(entry));
             }
-        }
-        if is_new {
-            self.save();
+            if before != Some(&pin) || connection.day != day {
+                connection.day = day;
+                connection.tools.insert(entry.tool.name.clone(), pin);
+                self.unsaved.insert(key.clone());
+            }
         }
         self.changed.values().cloned().collect()
     }
 
-    fn save(&self) {
-        let text = serde_json::to_string(&self.known).unwrap_or_default();
-        // Pins that cannot be kept tell of the same change again, which is the safe side.
-        let _unkept =
-            write::update(&self.path, Privacy::Private, |_| Ok::<_, write::WriteError>(text.clone()));
+    /// What is not on disk yet.
+    pub fn take_unsaved(&mut self) -> Option<Unsaved> {
+        let keys = std::mem::take(&mut self.unsaved);
+        let connection = |key: String| {
+            let connection = self.kept.connections.get(&key)?.clone();
+            Some((key, connection))
+        };
+        let connections: BTreeMap<String, Connection> = keys.into_iter().filter_map(connection).collect();
+        (!connections.is_empty()).then(|| Unsaved { path: self.path.clone(), connections })
     }
+}
+
+impl Unsaved {
+    /// Adds them to the file, whoever else writes to it.
+    pub fn save(self) {
+        let Self { path, connections } = self;
+        let merge = |text: Option<&str>| {
+            let mut kept = read(text.unwrap_or_default());
+            kept.connections.extend(connections.clone());
+            while kept.connections.len() > MOST_CONNECTIONS {
+                let oldest = kept.connections.iter().min_by_key(|(_, connection)| connection.day);
+                let Some(key) = oldest.map(|(key, _)| key.clone()) else { break };
+                kept.connections.remove(&key);
+            }
+            Ok::<_, WriteError>(serde_json::to_string(&kept).unwrap_or_default())
+        };
+        // Pins that cannot be kept tell of the same change again, which is the safe side.
+        let _unkept = write::update(&path, Privacy::Private, merge);
+    }
+}
+
+fn read(text: &str) -> Kept {
+    let kept: Kept = serde_json::from_str(text).unwrap_or_default();
+    if kept.version == VERSION { kept } else { Kept { version: VERSION, ..Kept::default() } }
 }
 
 fn changed(entry: &Entry) -> Problem {
@@ -97,5 +160,38 @@ fn sorted(value: Value) -> Value {
         }
         Value::Array(items) => items.into_iter().map(sorted).collect(),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unsaved(path: &std::path::Path, name: &str, day: u64) -> Unsaved {
+        let tools = BTreeMap::from([("t".to_owned(), name.to_owned())]);
+        let connections = BTreeMap::from([(name.to_owned(), Connection { day, tools })]);
+        Unsaved { path: path.to_owned(), connections }
+    }
+
+    #[test]
+    fn sessions_side_by_side_keep_each_others_pins_and_the_oldest_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pins.json");
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let path = &path;
+                scope.spawn(move || unsaved(path, &number.to_string(), 5).save());
+            }
+        });
+        assert_eq!(read(&std::fs::read_to_string(&path).unwrap()).connections.len(), 8);
+        let many = (0..MOST_CONNECTIONS).map(|number| (format!("n{number}"), Connection::default()));
+        Unsaved { path: path.clone(), connections: many.collect() }.save();
+        let kept = read(&std::fs::read_to_string(&path).unwrap());
+        assert_eq!(kept.connections.len(), MOST_CONNECTIONS);
+        assert!(kept.connections.contains_key("7"), "those seen last stay");
+        assert!(read("no json").connections.is_empty());
+        assert!(
+            read(r#"{"version": 9, "connections": {"x": {"day": 1, "tools": {}}}}"#).connections.is_empty()
+        );
     }
 }

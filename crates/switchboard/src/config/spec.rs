@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::hash::Hash;
+use std::path::Path;
 
 use crate::declared::{Auth, Conduct, InheritEnv, Remote};
+use crate::origin::Origin;
+use crate::provider::Provider;
 use crate::template::Template;
 use crate::visible::visible;
 
@@ -14,6 +17,21 @@ pub struct ServerSpec {
     pub transport: Transport,
     /// How to deal with it.
     pub conduct: Conduct,
+}
+
+impl ServerSpec {
+    /// The same, but one of our own servers is run by the program that has them, wherever it is installed.
+    #[must_use]
+    pub fn run_by(&self, program: Option<&Path>, origin: &Origin) -> Self {
+        let mut spec = self.clone();
+        if let (Some(program), Transport::Stdio(stdio)) = (program, &mut spec.transport)
+            && origin.provider == Provider::BuiltIn
+            && stdio.command.raw() == "switchboard"
+        {
+            stdio.command = Template::plain(program.to_string_lossy());
+        }
+        spec
+    }
 }
 
 /// What to run, or where to connect.

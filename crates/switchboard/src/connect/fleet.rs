@@ -6,37 +6,38 @@ use std::sync::Arc;
 use tokio::sync::{Notify, broadcast};
 use tokio::task::JoinSet;
 
+use super::event::{self, Event};
 use super::handle::Handle;
 use super::offer::Offer;
-use super::owner::Owner;
+use super::owner::{Outlets, Owner};
 use super::recipe::Recipe;
-use crate::notice::Notice;
-
-/// Notices that wait for a slow listener.
-const NOTICES: usize = 1024;
 
 /// The servers by name.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     handles: BTreeMap<String, (String, Handle)>,
     tasks: JoinSet<()>,
-    notices: broadcast::Sender<(String, Notice)>,
-    changed: Arc<Notify>,
+    outlets: Outlets,
 }
 
-/// What a new plan changed.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Changes {
-    pub(crate) started: Vec<String>,
-    pub(crate) stopped: Vec<String>,
-    pub(crate) kept: Vec<String>,
+/// What a new plan changed, by server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// They are new.
+    pub added: Vec<String>,
+    /// They are no longer there.
+    pub removed: Vec<String>,
+    /// They are another connection now, and were started anew.
+    pub changed: Vec<String>,
+    /// Their connection was left alone, though names and rules may be others.
+    pub kept: Vec<String>,
 }
 
 impl Fleet {
     /// No servers yet; `changed` hears of every change of any of them.
     pub(crate) fn new(changed: Arc<Notify>) -> Self {
-        let notices = broadcast::Sender::new(NOTICES);
-        Self { handles: BTreeMap::new(), tasks: JoinSet::new(), notices, changed }
+        let outlets = Outlets { events: event::channel(), changed };
+        Self { handles: BTreeMap::new(), tasks: JoinSet::new(), outlets }
     }
 
     /// Makes reality match the recipes. Each comes with a key: the same key means the same connection, which is kept.
@@ -60,7 +61,9 @@ impl Fleet {
         let mut stopping = JoinSet::new();
         for name in gone {
             if let Some((_, handle)) = self.handles.remove(&name) {
-                changes.stopped.push(name);
+                let fate =
+                    if wanted.contains_key(&name) { &mut changes.changed } else { &mut changes.removed };
+                fate.push(name);
                 stopping.spawn(async move { handle.stop().await });
             }
         }
@@ -72,8 +75,10 @@ impl Fleet {
                 continue;
             }
             let cached = cached(&recipe);
-            let handle = Owner::spawn(recipe, cached, (&self.notices, &self.changed), &mut self.tasks);
-            changes.started.push(name.clone());
+            let handle = Owner::spawn(recipe, cached, &self.outlets, &mut self.tasks);
+            if !changes.changed.contains(&name) {
+                changes.added.push(name.clone());
+            }
             self.handles.insert(name, (key, handle));
         }
         changes
@@ -84,9 +89,9 @@ impl Fleet {
         self.handles.iter().map(|(name, (_, handle))| (name.as_str(), handle))
     }
 
-    /// Where what servers say unasked comes out.
-    pub(crate) fn notices(&self) -> broadcast::Sender<(String, Notice)> {
-        self.notices.clone()
+    /// Where what happens to servers comes out.
+    pub(crate) fn events(&self) -> broadcast::Sender<Event> {
+        self.outlets.events.clone()
     }
 
     /// Stops all, side by side.

@@ -1,7 +1,6 @@
 //! What others hold of a server: its status and offer as they change, and a way to its link.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -9,6 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::fault::Fault;
 use super::offer::Offer;
 use super::recipe::Recipe;
+use super::usage::{Usage, User};
 use crate::wire::{Error, Link};
 
 /// Where a server stands.
@@ -95,31 +95,18 @@ pub(super) enum Command {
     Reconnect,
     Rest,
     Useless { link: Link, error: Error },
+    Resumed,
     Stop(oneshot::Sender<()>),
 }
 
 /// A server, for everybody who wants something of it.
 #[derive(Debug, Clone)]
 pub struct Handle {
-    pub(super) recipe: Current,
+    /// Limits and rules may change under a connection that stays.
+    pub(super) recipe: watch::Sender<Arc<Recipe>>,
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) view: watch::Receiver<View>,
-    pub(super) in_use: Arc<AtomicUsize>,
-}
-
-/// The recipe that holds now. Limits and rules may change under a connection that stays.
-// Written by a reload, read in passing.
-#[derive(Debug, Clone)]
-pub(super) struct Current(Arc<RwLock<Arc<Recipe>>>);
-
-impl Current {
-    pub(super) fn new(recipe: Recipe) -> Self {
-        Self(Arc::new(RwLock::new(Arc::new(recipe))))
-    }
-
-    pub(super) fn get(&self) -> Arc<Recipe> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
-    }
+    pub(super) usage: Arc<Usage>,
 }
 
 /// A link in use: as long as it is held, the server does not count as idle.
@@ -127,24 +114,21 @@ impl Current {
 pub struct Lease {
     /// The link.
     pub link: Link,
-    in_use: Arc<AtomicUsize>,
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        self.in_use.fetch_sub(1, Ordering::AcqRel);
-    }
+    _user: User,
 }
 
 impl Handle {
     /// What it is made from.
     pub fn recipe(&self) -> Arc<Recipe> {
-        self.recipe.get()
+        self.recipe.borrow().clone()
     }
 
     /// From now on it is dealt with in another way; the connection is the same.
     pub(super) fn adopt(&self, recipe: Recipe) {
-        *self.recipe.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(recipe);
+        if let Some(link) = &self.view.borrow().link {
+            link.set_timeout(recipe.timeout());
+        }
+        self.recipe.send_replace(Arc::new(recipe));
     }
 
     /// How it is right now.
@@ -160,21 +144,13 @@ impl Handle {
     /// A link, at once if it is up, else when it comes up; for so long at most.
     pub async fn lease(&self, limit: Option<Duration>) -> Result<Lease, Refused> {
         // Counted first, so that the server cannot fall idle in between.
-        self.in_use.fetch_add(1, Ordering::AcqRel);
-        let in_use = Arc::clone(&self.in_use);
+        let user = Usage::begin(&self.usage);
         let up = self.view.borrow().link.clone().filter(Link::is_up);
-        let lease = |link| Lease { link, in_use };
-        if let Some(link) = up {
-            return Ok(lease(link));
-        }
-        let waited = self.wait_for_link(limit).await;
-        match waited {
-            Ok(link) => Ok(lease(link)),
-            Err(refused) => {
-                self.in_use.fetch_sub(1, Ordering::AcqRel);
-                Err(refused)
-            }
-        }
+        let link = match up {
+            Some(link) => link,
+            None => self.wait_for_link(limit).await?,
+        };
+        Ok(Lease { link, _user: user })
     }
 
     async fn wait_for_link(&self, limit: Option<Duration>) -> Result<Link, Refused> {
@@ -205,6 +181,11 @@ impl Handle {
             let is_gone = |view: &View| view.link.as_ref().is_none_or(|current| !current.is(link));
             let _stopped = view.wait_for(is_gone).await;
         }
+    }
+
+    /// Says that the machine slept.
+    pub(crate) async fn resumed(&self) {
+        let _stopped = self.commands.send(Command::Resumed).await;
     }
 
     /// Stops it until it is needed again.

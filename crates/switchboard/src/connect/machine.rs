@@ -16,6 +16,9 @@ pub(crate) const SLOW_LAST: Duration = Duration::from_mins(5);
 /// More losses than this within the window suspend the server.
 const MOST_LOSSES: usize = 5;
 const LOSS_WINDOW: Duration = Duration::from_secs(30);
+/// Tries after a failure, whoever asks for them, within the window.
+const MOST_RETRIES: usize = 10;
+const RETRY_WINDOW: Duration = Duration::from_mins(1);
 
 /// What kind of server it is, as far as its life is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +75,7 @@ pub(crate) enum Event<L, C, E> {
     /// A job could not open it.
     NotOpened { attempt: u64, error: E, gravity: Gravity },
     /// The link of that attempt is gone.
-    Lost { attempt: u64, error: E },
+    Lost { attempt: u64, error: E, gravity: Gravity },
     /// The pause of that attempt is over.
     PauseOver { attempt: u64 },
     /// Nobody used it for long.
@@ -80,7 +83,9 @@ pub(crate) enum Event<L, C, E> {
     /// It is not to be up until somebody needs it.
     Rest,
     /// The link of that attempt is of no use, though it stands.
-    Useless { attempt: u64, error: E },
+    Useless { attempt: u64, error: E, gravity: Gravity },
+    /// The machine slept: what was waited for may long be there.
+    Resumed,
     /// It is over.
     Stop,
 }
@@ -98,6 +103,8 @@ pub(crate) enum Effect<L, C, E> {
     Refuse { call: C, error: Option<E> },
     /// End a link in order.
     Close { link: L },
+    /// Let go of a link: it ends with the last call on it.
+    Release { link: L },
 }
 
 /// One server's life.
@@ -111,6 +118,8 @@ pub(crate) struct Machine<L, C, E> {
     tries: u32,
     /// When links were lost, within the window.
     losses: VecDeque<Duration>,
+    /// When it was tried after a failure, within the window.
+    retries: VecDeque<Duration>,
     was_up: bool,
 }
 
@@ -125,6 +134,7 @@ impl<L: Clone, C, E: Clone> Machine<L, C, E> {
             attempt: 0,
             tries: 0,
             losses: VecDeque::new(),
+            retries: VecDeque::new(),
             was_up: false,
         }
     }
@@ -141,20 +151,25 @@ impl<L: Clone, C, E: Clone> Machine<L, C, E> {
     /// Takes one step.
     pub(crate) fn step(&mut self, event: Event<L, C, E>, now: Duration) -> Effects<L, C, E> {
         match event {
-            Event::Call(call) => self.call(call),
+            Event::Call(call) => self.call(call, now),
             Event::Wake => self.wake(),
             Event::Reconnect => self.reconnect(),
             Event::Opened { attempt, link } => self.opened(attempt, link),
             Event::NotOpened { attempt, error, gravity } if self.is_starting(attempt) => {
                 self.not_opened(error, gravity)
             }
-            Event::Lost { attempt, error } | Event::Useless { attempt, error } if attempt == self.attempt => {
-                self.lost(error, now)
+            Event::Lost { attempt, error, gravity } if self.is_ready(attempt) => {
+                let mut effects = self.close();
+                effects.extend(self.lost(error, gravity, now));
+                effects
             }
-            Event::PauseOver { attempt } if attempt == self.attempt => match self.state {
-                State::Waiting { .. } => self.start(),
-                _ => Vec::new(),
-            },
+            Event::Useless { attempt, error, gravity } if self.is_ready(attempt) => {
+                let mut effects = self.release();
+                effects.extend(self.lost(error, gravity, now));
+                effects
+            }
+            Event::PauseOver { attempt } if attempt == self.attempt => self.try_again(now),
+            Event::Resumed => self.resumed(now),
             Event::NotOpened { .. }
             | Event::Lost { .. }
             | Event::PauseOver { .. }
@@ -169,17 +184,29 @@ impl<L: Clone, C, E: Clone> Machine<L, C, E> {
         attempt == self.attempt && matches!(self.state, State::Starting { .. })
     }
 
-    fn call(&mut self, call: C) -> Effects<L, C, E> {
+    fn is_ready(&self, attempt: u64) -> bool {
+        attempt == self.attempt && matches!(self.state, State::Ready { .. })
+    }
+
+    fn call(&mut self, call: C, now: Duration) -> Effects<L, C, E> {
         match &self.state {
             State::Ready { link } => vec![Effect::Send { link: link.clone(), call }],
             State::Starting { .. } | State::Waiting { .. } => {
                 self.queue.push_back(call);
                 Vec::new()
             }
-            // Whoever calls a server that failed wants to know whether it still does.
-            State::Dormant | State::Failed { .. } => {
+            State::Dormant => {
                 self.queue.push_back(call);
                 self.start()
+            }
+            // Whoever calls a server that failed wants to know whether it still does; but not without end.
+            State::Failed { error } => {
+                let error = error.clone();
+                if self.next_retry(now).is_some() {
+                    return vec![Effect::Refuse { call, error: Some(error) }];
+                }
+                self.queue.push_back(call);
+                self.retry(now)
             }
             State::NeedsLogin { error } | State::Suspended { error } => {
                 vec![Effect::Refuse { call, error: Some(error.clone()) }]
@@ -204,10 +231,58 @@ impl<L: Clone, C, E: Clone> Machine<L, C, E> {
             return Vec::new();
         }
         self.losses.clear();
+        self.retries.clear();
         self.tries = 0;
         let mut effects = self.close();
         effects.extend(self.start());
         effects
+    }
+
+    /// The pause is over; unless there were too many tries already.
+    fn try_again(&mut self, now: Duration) -> Effects<L, C, E> {
+        if !matches!(self.state, State::Waiting { .. }) {
+            return Vec::new();
+        }
+        match self.next_retry(now) {
+            None => self.retry(now),
+            Some(time) => {
+                self.attempt += 1;
+                vec![Effect::Pause { attempt: self.attempt, time }]
+            }
+        }
+    }
+
+    /// What failed while the machine slept may work now.
+    fn resumed(&mut self, now: Duration) -> Effects<L, C, E> {
+        let is_worth_it = match self.state {
+            State::Waiting { .. } => true,
+            State::Failed { .. } => self.nature.keeps_trying,
+            State::Dormant
+            | State::Starting { .. }
+            | State::Ready { .. }
+            | State::NeedsLogin { .. }
+            | State::Suspended { .. }
+            | State::Stopped => false,
+        };
+        if !is_worth_it || self.next_retry(now).is_some() {
+            return Vec::new();
+        }
+        self.tries = 0;
+        self.retry(now)
+    }
+
+    fn retry(&mut self, now: Duration) -> Effects<L, C, E> {
+        self.retries.push_back(now);
+        self.start()
+    }
+
+    /// How long until one more try is allowed; none if it is right now.
+    fn next_retry(&mut self, now: Duration) -> Option<Duration> {
+        while self.retries.front().is_some_and(|retry| now.saturating_sub(*retry) >= RETRY_WINDOW) {
+            self.retries.pop_front();
+        }
+        let first = self.retries.front().filter(|_| self.retries.len() >= MOST_RETRIES)?;
+        Some((*first + RETRY_WINDOW).saturating_sub(now))
     }
 
     /// Begins a new attempt; whatever an older one brings is late.
@@ -241,22 +316,21 @@ impl<L: Clone, C, E: Clone> Machine<L, C, E> {
         self.refuse_all(&error)
     }
 
-    fn lost(&mut self, error: E, now: Duration) -> Effects<L, C, E> {
-        if !matches!(self.state, State::Ready { .. }) {
+    /// The link is gone already.
+    fn lost(&mut self, error: E, gravity: Gravity, now: Duration) -> Effects<L, C, E> {
+        if gravity == Gravity::Login {
+            self.state = State::NeedsLogin { error };
             return Vec::new();
         }
-        let mut effects = self.close();
         self.losses.push_back(now);
         while self.losses.front().is_some_and(|loss| now.saturating_sub(*loss) > LOSS_WINDOW) {
             self.losses.pop_front();
         }
         if self.losses.len() > MOST_LOSSES {
             self.state = State::Suspended { error: error.clone() };
-            effects.extend(self.refuse_all(&error));
-        } else {
-            effects.extend(self.try_later(error));
+            return self.refuse_all(&error);
         }
-        effects
+        self.try_later(error)
     }
 
     /// Waits as long as the ladder says, or gives up.
@@ -314,6 +388,14 @@ impl<L: Clone, C, E: Clone> Machine<L, C, E> {
     fn close(&mut self) -> Effects<L, C, E> {
         match std::mem::replace(&mut self.state, State::Dormant) {
             State::Ready { link } => vec![Effect::Close { link }],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The same, for a link that others may still need for what they have under way.
+    fn release(&mut self) -> Effects<L, C, E> {
+        match std::mem::replace(&mut self.state, State::Dormant) {
+            State::Ready { link } => vec![Effect::Release { link }],
             _ => Vec::new(),
         }
     }

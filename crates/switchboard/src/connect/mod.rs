@@ -4,6 +4,7 @@
 //! and its offer, live. `machine` decides and is pure; `owner` waits and performs; `fleet` makes reality match a plan.
 //! Nothing here knows what tools are called or who may call them.
 
+mod event;
 mod fault;
 mod fleet;
 mod handle;
@@ -12,8 +13,11 @@ mod offer;
 mod owner;
 mod recipe;
 mod refresh;
+mod usage;
 
+pub use event::Event;
 pub use fault::Fault;
+pub use fleet::Changes;
 pub use handle::{Handle, Lease, Refused, Status, View};
 pub use offer::{Freshness, Offer};
 pub use recipe::{Persistence, Recipe, Shared};

@@ -1,24 +1,28 @@
 //! The one task that owns a server: waits for what happens, asks the machine, performs what it says, publishes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use super::event;
 use super::fault::Fault;
-use super::handle::{Command, Current, Handle, Refused, Slot, Status, View};
+use super::handle::{Command, Handle, Refused, Slot, Status, View};
 use super::machine::{Effect, Event, Machine, Nature, State};
 use super::offer::Offer;
 use super::recipe::{Persistence, Recipe};
 use super::refresh::{Fetched, Lists, Refresh, fetch, listen};
+use super::usage::Usage;
 use crate::config::Transport;
 use crate::notice::Notice;
-use crate::wire::{Era, Error, Interest, Link};
+use crate::wire::{Cause, Era, Error, Interest, Link};
 
 /// Commands that wait for the owner.
 const COMMANDS: usize = 64;
+/// A server that does not answer within this time after the machine slept is connected to anew.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
 type Fleeting = Arc<Fault>;
 
@@ -42,11 +46,17 @@ enum Done {
     },
     /// Nothing more is to be heard of changes.
     Listened,
+    /// Whether the link still works after the machine slept.
+    LookedAt {
+        link: Link,
+        answer: Result<(), Error>,
+    },
 }
 
 /// What woke the owner.
 enum Woken {
     Command(Option<Command>),
+    Adopted,
     Done(Result<Done, JoinError>),
     Lost(Error),
     Notice(Notice),
@@ -55,22 +65,26 @@ enum Woken {
 }
 
 pub(super) struct Owner {
-    recipe: Current,
+    recipe: watch::Receiver<Arc<Recipe>>,
     machine: Machine<Link, Slot, Fleeting>,
     commands: mpsc::Receiver<Command>,
     view: watch::Sender<View>,
-    notices: broadcast::Sender<(String, Notice)>,
-    /// Told whenever the view changes.
-    changed: Arc<Notify>,
-    in_use: Arc<AtomicUsize>,
+    outlets: Outlets,
+    usage: Arc<Usage>,
     jobs: JoinSet<Done>,
     /// Links on their way out; never given up.
     closing: JoinSet<()>,
     started: Instant,
-    /// When the server was last in use.
-    used: Instant,
     refresh: Refresh,
     leaving: Vec<oneshot::Sender<()>>,
+}
+
+/// Where an owner tells what happens.
+#[derive(Debug, Clone)]
+pub(super) struct Outlets {
+    pub(super) events: broadcast::Sender<event::Event>,
+    /// Told whenever a view changes.
+    pub(super) changed: Arc<Notify>,
 }
 
 /// When a server is started first.
@@ -85,47 +99,38 @@ impl Owner {
     pub(super) fn spawn(
         recipe: Recipe,
         cached: Option<Offer>,
-        (notices, changed): (&broadcast::Sender<(String, Notice)>, &Arc<Notify>),
+        outlets: &Outlets,
         tasks: &mut JoinSet<()>,
     ) -> Handle {
-        let (sender, commands) = mpsc::channel(COMMANDS);
-        let recipe: Current = Current::new(recipe);
         // Whoever waits for the server must not mistake it for one that nobody wants.
-        let (start, status) = if recipe.get().spec.conduct.lazy && cached.is_some() {
+        let (start, status) = if recipe.spec.conduct.lazy && cached.is_some() {
             (Start::WhenNeeded, Status::Dormant)
         } else {
             (Start::AtOnce, Status::Connecting)
         };
-        let view = watch::Sender::new(View { status, offer: cached.map(Arc::new), link: None });
-        let in_use: Arc<AtomicUsize> = Arc::default();
-        let handle = Handle {
-            recipe: recipe.clone(),
-            commands: sender,
-            view: view.subscribe(),
-            in_use: Arc::clone(&in_use),
-        };
         let nature = Nature {
-            is_remote: matches!(recipe.get().spec.transport, Transport::Remote(_)),
-            keeps_trying: recipe.get().shared.persistence == Persistence::KeepTrying,
+            is_remote: matches!(recipe.spec.transport, Transport::Remote(_)),
+            keeps_trying: recipe.shared.persistence == Persistence::KeepTrying,
         };
-        let now = Instant::now();
+        let (sender, commands) = mpsc::channel(COMMANDS);
+        let recipe = watch::Sender::new(Arc::new(recipe));
+        let view = watch::Sender::new(View { status, offer: cached.map(Arc::new), link: None });
+        let usage = Arc::new(Usage::new());
         let owner = Self {
-            recipe,
+            recipe: recipe.subscribe(),
             machine: Machine::new(nature),
             commands,
-            view,
-            notices: notices.clone(),
-            changed: Arc::clone(changed),
-            in_use,
+            outlets: outlets.clone(),
+            usage: Arc::clone(&usage),
             jobs: JoinSet::new(),
             closing: JoinSet::new(),
-            started: now,
-            used: now,
+            started: Instant::now(),
             refresh: Refresh::default(),
             leaving: Vec::new(),
+            view: view.clone(),
         };
         tasks.spawn(owner.run(start));
-        handle
+        Handle { recipe, commands: sender, view: view.subscribe(), usage }
     }
 
     async fn run(mut self, start: Start) {
@@ -161,6 +166,7 @@ impl Owner {
             // First: nobody may be given a link that is gone.
             error = lost(link.as_ref()) => Woken::Lost(error),
             command = self.commands.recv() => Woken::Command(command),
+            Ok(()) = self.recipe.changed() => Woken::Adopted,
             Some(done) = self.jobs.join_next() => Woken::Done(done),
             notice = notice(link.as_ref()) => Woken::Notice(notice),
             () = at(refresh) => Woken::Refresh,
@@ -180,32 +186,27 @@ impl Owner {
                 self.step(Event::Stop);
                 return true;
             }
-            Woken::Command(Some(Command::Call(slot))) => {
-                self.used = Instant::now();
-                self.step(Event::Call(slot));
-            }
+            Woken::Command(Some(Command::Call(slot))) => self.step(Event::Call(slot)),
             Woken::Command(Some(Command::Wake)) => self.step(Event::Wake),
             Woken::Command(Some(Command::Reconnect)) => self.step(Event::Reconnect),
             Woken::Command(Some(Command::Rest)) => self.step(Event::Rest),
             Woken::Command(Some(Command::Useless { link, error })) => self.useless(&link, &error),
+            Woken::Command(Some(Command::Resumed)) => self.resumed(),
+            // The next wait goes by it.
+            Woken::Adopted => {}
             Woken::Done(done) => self.done(done),
             Woken::Lost(error) => {
                 let attempt = self.machine.attempt();
-                let mut fault = Fault::of(&self.recipe.get().name, &error);
+                let mut fault = self.fault(&error);
                 if let State::Ready { link } = self.machine.state() {
                     fault.stderr = link.stderr_tail();
                 }
-                self.step(Event::Lost { attempt, error: Arc::new(fault) });
+                let gravity = fault.gravity();
+                self.step(Event::Lost { attempt, error: Arc::new(fault), gravity });
             }
             Woken::Notice(notice) => self.notice(notice),
             Woken::Refresh => self.fetch(Lists::All),
-            Woken::Idle => {
-                if self.in_use.load(Ordering::Acquire) == 0 {
-                    self.step(Event::Idle);
-                } else {
-                    self.used = Instant::now();
-                }
-            }
+            Woken::Idle => self.idle(),
         }
         false
     }
@@ -214,17 +215,49 @@ impl Owner {
     fn useless(&mut self, link: &Link, error: &Error) {
         let is_current = matches!(self.machine.state(), State::Ready { link: current } if current.is(link));
         if is_current {
-            let fault = Arc::new(Fault::of(&self.recipe.get().name, error));
-            self.step(Event::Useless { attempt: self.machine.attempt(), error: fault });
+            let (attempt, fault) = (self.machine.attempt(), self.fault(error));
+            let gravity = fault.gravity();
+            self.step(Event::Useless { attempt, error: Arc::new(fault), gravity });
         }
+    }
+
+    /// A link over a network may be dead without a word; a process slept with us.
+    fn resumed(&mut self) {
+        self.step(Event::Resumed);
+        let State::Ready { link } = self.machine.state() else { return };
+        if link.transport() == "stdio" {
+            return;
+        }
+        let link = link.clone();
+        self.jobs.spawn(async move {
+            let late = Error::never(Cause::Timeout { waiting_for: "ping".to_owned(), after: SIGN_OF_LIFE });
+            let answer = timeout(SIGN_OF_LIFE, link.ping()).await.unwrap_or(Err(late));
+            Done::LookedAt { link, answer }
+        });
+    }
+
+    /// Nobody used it for long. Hidden first: whoever comes now either is counted already, or waits for the next link.
+    fn idle(&mut self) {
+        self.view.send_modify(|view| view.link = None);
+        let is_over = self.idle_at().is_some_and(|at| at <= Instant::now());
+        if is_over && self.usage.unused_since().is_some() {
+            self.step(Event::Idle);
+        }
+    }
+
+    fn fault(&self, error: &Error) -> Fault {
+        Fault::of(&self.recipe.borrow().name, error)
     }
 
     fn done(&mut self, done: Result<Done, JoinError>) {
         match done {
             Ok(Done::Opened { attempt, link, offer }) => {
                 let is_current = attempt == self.machine.attempt();
+                // The definition may have changed while it was opened.
+                link.set_timeout(self.recipe.borrow().timeout());
                 self.step(Event::Opened { attempt, link });
                 if is_current {
+                    self.usage.touch();
                     self.refresh = Refresh::default();
                     let before = self.view.borrow().offer.clone();
                     self.offer(offer.after(before.as_deref()));
@@ -240,16 +273,17 @@ impl Owner {
             Ok(Done::PauseOver { attempt }) => self.step(Event::PauseOver { attempt }),
             Ok(Done::Fetched { attempt, fetched }) => {
                 if attempt == self.machine.attempt() {
-                    self.refresh.finished(Instant::now(), fetched.missed_some);
+                    self.refresh.finished(Instant::now(), &fetched);
                     self.offer(fetched.offer);
                 }
             }
-            Ok(Done::Listened) => {}
+            Ok(Done::Listened | Done::LookedAt { answer: Ok(()), .. }) => {}
+            Ok(Done::LookedAt { link, answer: Err(error) }) => self.useless(&link, &error),
             // A panic in a job costs that attempt only.
             Err(_) => {
                 self.refresh.is_running = false;
                 let attempt = self.machine.attempt();
-                let fault = Fault::of(&self.recipe.get().name, &Error::broken());
+                let fault = self.fault(&Error::broken());
                 let gravity = fault.gravity();
                 self.step(Event::NotOpened { attempt, error: Arc::new(fault), gravity });
             }
@@ -267,7 +301,7 @@ impl Owner {
     fn perform(&mut self, effect: Effect<Link, Slot, Fleeting>) {
         match effect {
             Effect::Open { attempt } => {
-                let recipe = self.recipe.get();
+                let recipe = Arc::clone(&self.recipe.borrow());
                 self.jobs.spawn(async move {
                     match recipe.open().await {
                         Ok((link, offer)) => Done::Opened { attempt, link, offer: Box::new(offer) },
@@ -291,6 +325,7 @@ impl Owner {
                     let _how_it_went = link.stop().await;
                 });
             }
+            Effect::Release { link } => drop(link),
         }
     }
 
@@ -306,7 +341,8 @@ impl Owner {
             | Notice::Other { .. } => {}
         }
         // Nobody may be listening.
-        let _unheard = self.notices.send((self.recipe.get().name.clone(), notice));
+        let _unheard =
+            self.outlets.events.send(event::Event::said(self.recipe.borrow().name.clone(), notice));
     }
 
     /// Hears of changes where they are only told to who asks for them.
@@ -342,11 +378,13 @@ impl Owner {
 
     fn offer(&mut self, offer: Offer) {
         self.view.send_modify(|view| view.offer = Some(Arc::new(offer)));
-        self.changed.notify_one();
+        self.outlets.changed.notify_one();
     }
 
+    /// When it will have been unused for too long, if nobody comes.
     fn idle_at(&self) -> Option<Instant> {
-        self.recipe.get().spec.conduct.idle_timeout.map(|limit| self.used + limit)
+        let limit = self.recipe.borrow().spec.conduct.idle_timeout?;
+        Some(self.usage.unused_since().unwrap_or_else(Instant::now) + limit)
     }
 
     /// Tells what the machine's state means to others, if it changed.
@@ -363,14 +401,21 @@ impl Owner {
             State::Suspended { error } => (Status::Suspended(Arc::clone(error)), None),
             State::Stopped => (Status::Stopped, None),
         };
+        let mut is_news = false;
         let is_changed = self.view.send_if_modified(|view| {
-            let is_new = view.status != status || view.link.is_some() != link.is_some();
-            view.status = status;
+            is_news = view.status != status;
+            let is_changed = is_news || view.link.is_some() != link.is_some();
+            view.status = status.clone();
             view.link = link;
-            is_new
+            is_changed
         });
+        if is_news {
+            let server = self.recipe.borrow().name.clone();
+            // Nobody may be listening.
+            let _unheard = self.outlets.events.send(event::Event::Status { server, status });
+        }
         if is_changed {
-            self.changed.notify_one();
+            self.outlets.changed.notify_one();
         }
     }
 }

@@ -16,9 +16,6 @@ use crate::resolve::{self, Commands, Identity, Subject};
 use crate::sources::places::Project;
 use crate::wire::{self, Guard, Limits, Link, Memory, Steps, Terms, Web};
 
-/// A server's limit of one request, unless it says otherwise.
-const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// Whether failed servers are tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Persistence {
@@ -77,13 +74,12 @@ impl Recipe {
 
     /// The limit of one request.
     pub fn timeout(&self) -> Option<Duration> {
-        let limit = self.shared.timeout.or(self.spec.conduct.timeout);
-        limit.map_or(Some(USUAL_TIMEOUT), duration)
+        self.spec.conduct.request_limit(self.shared.timeout)
     }
 
     /// The limit of connecting and the first list.
     pub fn startup(&self) -> Option<Duration> {
-        self.spec.conduct.startup_timeout.map_or_else(|| self.timeout(), duration)
+        self.spec.conduct.startup_limit(self.shared.timeout)
     }
 
     /// Fills in the values, opens the server, and asks for its tools.
@@ -136,12 +132,5 @@ impl Recipe {
                 Err(fault)
             }
         }
-    }
-}
-
-const fn duration(limit: Limit) -> Option<Duration> {
-    match limit {
-        Limit::None => None,
-        Limit::After(duration) => Some(duration),
     }
 }

@@ -11,6 +11,8 @@ use crate::wire::{Cause, Error, Interest, Link, Listing};
 /// Between two fetches of a list that changes again and again; doubles while it does.
 const CALM: Duration = Duration::from_secs(1);
 const LONGEST_CALM: Duration = Duration::from_secs(30);
+/// However short a server says its lists stay true, they are not asked for more often.
+const SHORTEST_TRUTH: Duration = Duration::from_mins(1);
 
 /// When lists are asked for again: at most one fetch under way, and the last change always seen.
 #[derive(Debug, Default)]
@@ -20,6 +22,8 @@ pub(super) struct Refresh {
     /// Not before this time.
     not_before: Option<Instant>,
     calm: Duration,
+    /// When the lists are no longer true by the server's own word.
+    stale_at: Option<Instant>,
 }
 
 /// Keeps a subscription open as long as the link stands. What changed in between is asked for anew.
@@ -58,6 +62,7 @@ pub(super) struct Fetched {
 pub(super) async fn fetch(link: &Link, before: &Offer, lists: Lists) -> Fetched {
     let mut fetched = Fetched { offer: before.clone(), missed_some: false };
     if lists == Lists::All {
+        fetched.offer.fresh_for = None;
         let listing = link.tools().await;
         if let Some(tools) = fetched.take("tools", listing) {
             fetched.offer.tools = tools;
@@ -98,15 +103,52 @@ impl Refresh {
     }
 
     /// A list that changed while it was fetched, or could not be had, is fetched again, but not at once.
-    pub(super) fn finished(&mut self, now: Instant, missed_some: bool) {
+    pub(super) fn finished(&mut self, now: Instant, fetched: &Fetched) {
         self.is_running = false;
-        self.is_wanted |= missed_some;
+        self.is_wanted |= fetched.missed_some;
+        self.stale_at = fetched.offer.fresh_for.map(|truth| now + truth.max(SHORTEST_TRUTH));
         self.calm = if self.is_wanted { (self.calm * 2).clamp(CALM, LONGEST_CALM) } else { CALM };
         self.not_before = Some(now + self.calm);
     }
 
     pub(super) fn due(&self) -> Option<Instant> {
-        let is_due = self.is_wanted && !self.is_running;
-        is_due.then(|| self.not_before.unwrap_or_else(Instant::now))
+        if self.is_running {
+            return None;
+        }
+        let wanted = self.is_wanted.then(|| self.not_before.unwrap_or_else(Instant::now));
+        [wanted, self.stale_at].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Json;
+    use crate::offer::CacheHint;
+    use crate::wire::{Era, Facts};
+
+    fn fetched(capabilities: &str, truth: u64) -> Fetched {
+        let capabilities = Json::from_text(capabilities.to_owned()).unwrap();
+        let facts = Facts::remembered(Era::Modern, "2026-07-28", (Json::null(), capabilities), None);
+        let hint = CacheHint { fresh_for: Some(Duration::from_secs(truth)), is_private: true };
+        let offer = Offer::new(facts, Listing { hint, ..Listing::default() });
+        Fetched { offer, missed_some: false }
+    }
+
+    #[test]
+    fn lists_are_asked_for_again_when_their_time_is_over_unless_changes_are_told() {
+        let now = Instant::now();
+        let due = |fetched: &Fetched| {
+            let mut refresh = Refresh::default();
+            refresh.started();
+            assert_eq!(refresh.due(), None, "one is under way");
+            refresh.finished(now, fetched);
+            refresh.due().map(|at| at.duration_since(now).as_secs())
+        };
+        assert_eq!(due(&fetched(r#"{"tools":{}}"#, 300)), Some(300));
+        assert_eq!(due(&fetched(r#"{"tools":{}}"#, 0)), Some(60), "not more often than that");
+        assert_eq!(due(&fetched(r#"{"tools":{"listChanged":true}}"#, 300)), None);
+        let missed = Fetched { missed_some: true, ..fetched(r#"{"tools":{}}"#, 300) };
+        assert_eq!(due(&missed), Some(1));
     }
 }

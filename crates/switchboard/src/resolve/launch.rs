@@ -93,13 +93,6 @@ pub struct Address {
     pub headers: Vec<(String, String)>,
 }
 
-impl Launch {
-    /// What could not be filled in, and may be the reason when the server refuses us or does not start.
-    pub fn likely_causes(&self) -> &[Problem] {
-        &self.problems
-    }
-}
-
 /// Fills in the values of a server. Only for one the user agreed to: commands named in its definition are run.
 pub async fn launch(server: &Subject<'_>, env: &Env, commands: &Commands) -> Result<Launch, Error> {
     let mut values = Values::new(server, env, commands);

@@ -132,7 +132,7 @@ async fn values_come_from_where_they_say() {
         let launch = world.launched().await;
         assert_eq!(value(&launch, "X"), expected, "{raw}");
         assert_eq!(codes(&launch), problems, "{raw}: {:?}", launch.problems);
-        for problem in launch.likely_causes() {
+        for problem in &launch.problems {
             assert!(problem.message.contains("`env.X`") && problem.hint.is_some(), "{problem:?}");
             assert_eq!(problem.server.as_deref(), Some("box"));
             assert_eq!(problem.origin.as_ref().and_then(|origin| origin.line), Some(3));

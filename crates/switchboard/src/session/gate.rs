@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::Session;
-use crate::connect::{Handle, Status, View};
+use crate::connect::{Handle, Offer, Status, View};
 
 /// What a start waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub enum Gate {
 impl Session {
     /// Waits until the session can be used: every server is live, failed, or shown from the cache.
     pub async fn ready(&self, gate: Gate) {
-        let window = self.discovery().settings.startup_window;
-        self.until(Some(window), has_something).await;
+        let has_something = |view: &View| is_settled(view) || view.offer.is_some();
+        self.until(Some(self.window()), has_something).await;
         if gate == Gate::Correct {
             self.until(None, has_something).await;
         }
@@ -29,23 +29,38 @@ impl Session {
 
     /// Waits until every server is live or failed, for so long at most. True if all are.
     pub async fn settled(&self, limit: Option<Duration>) -> bool {
-        let settled = self.until(limit, |view| view.status.is_settled()).await;
+        let settled = self.until(limit, is_settled).await;
         self.inner.rebuild();
         settled
     }
 
-    /// Waits until the lists besides the tools were asked for as well.
+    /// Waits until the lists besides the tools are known as well: those of live servers within the start-up window, then
+    /// those of servers nothing is remembered of, each up to its limit for starting.
     pub async fn listed(&self) {
-        self.until(None, |view| {
-            let is_complete = view.offer.as_ref().is_some_and(|offer| offer.is_complete);
-            match view.status {
-                Status::Connecting => false,
-                Status::Connected => is_complete,
+        self.until(Some(self.window()), |view| is_settled(view) && is_listed(view)).await;
+        let started = Instant::now();
+        for (_, handle) in self.handles() {
+            let deadline = handle.recipe().startup().map(|limit| started + limit);
+            wait(&handle, deadline, |view| match view.status {
+                Status::Connecting | Status::Connected => is_listed(view),
                 _ => true,
-            }
-        })
-        .await;
+            })
+            .await;
+        }
         self.inner.rebuild();
+    }
+
+    /// Waits until a server stands as wanted and tells how it does. None if there is no such server, or it is gone
+    /// before.
+    pub async fn wait_for(&self, server: &str, is_enough: impl Fn(&Status) -> bool) -> Option<Status> {
+        let mut view = self.handle(server)?.watch();
+        let status = view.wait_for(|view| is_enough(&view.status)).await.ok()?.status.clone();
+        self.inner.rebuild();
+        Some(status)
+    }
+
+    fn window(&self) -> Duration {
+        self.discovery().settings.startup_window
     }
 
     async fn until(&self, limit: Option<Duration>, is_enough: fn(&View) -> bool) -> bool {
@@ -70,8 +85,13 @@ async fn wait(handle: &Handle, deadline: Option<Instant>, is_enough: fn(&View) -
     true
 }
 
-/// Nothing more is to be expected soon, or there is something to go on with.
-fn has_something(view: &View) -> bool {
-    let is_pending = matches!(view.status, Status::Connecting);
-    !is_pending || view.offer.is_some()
+/// Nothing more is to be expected soon.
+const fn is_settled(view: &View) -> bool {
+    view.status.is_settled()
+}
+
+/// All lists are known, live or from before.
+fn is_listed(view: &View) -> bool {
+    let is_complete = |offer: &Offer| offer.is_complete;
+    view.offer.as_deref().is_some_and(is_complete)
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::recipes::own_spec;
 use super::{Gate, Options, Session};
 use crate::catalog::{Cache, Catalog, Entry, Part, build};
 use crate::config::State;
@@ -62,7 +61,7 @@ pub fn cached(options: &Options) -> (Arc<Discovery>, Catalog) {
     let enabled = discovery.servers.iter().filter(|server| server.state() == State::Enabled);
     for server in enabled.filter(|server| is_wanted(&server.name)) {
         let Ok(spec) = &server.definition else { continue };
-        let spec = own_spec(options.own_program.as_deref(), server, spec).unwrap_or_else(|| (**spec).clone());
+        let spec = spec.run_by(options.own_program.as_deref(), &server.origin);
         let key = Identity::key_of(&spec, &server.origin, &discovery.project);
         if let Some(offer) = cache.read(&key, now) {
             offers.push((server, Arc::new(offer)));

@@ -17,8 +17,9 @@
 //!
 //! Logic lives in the rooms before; here they are wired together.
 
-mod catalogue;
+mod events;
 mod gate;
+mod keeper;
 mod load;
 mod options;
 mod recipes;
@@ -28,14 +29,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tokio::sync::{Notify, broadcast, watch};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use crate::catalog::{Cache, Catalog, Pins};
-use crate::connect::{Fleet, Handle, Shared, Status};
+use crate::connect::{Changes, Event, Fleet, Handle, Shared, Status};
 use crate::discover::{Discovery, discover};
-use crate::notice::Notice;
 use crate::wire::Web;
 
+pub use events::Events;
 pub use gate::Gate;
 pub use load::{LoadError, Loaded, cached, load};
 pub use options::{Options, Scope};
@@ -53,21 +54,25 @@ struct Inner {
     options: Options,
     shared: Arc<Shared>,
     discovery: watch::Sender<Arc<Discovery>>,
-    /// Changed by reloads, one at a time.
-    fleet: tokio::sync::Mutex<Fleet>,
+    /// Changed by reloads, one at a time. Gone when the session is over.
+    fleet: tokio::sync::Mutex<Option<Fleet>>,
     /// What is in the fleet right now.
     // Written by reloads, read by everybody, never held across a wait.
     handles: RwLock<BTreeMap<String, Handle>>,
     catalog: watch::Sender<Arc<Catalog>>,
+    /// A server changed.
     changed: Arc<Notify>,
-    events: broadcast::Sender<(String, Notice)>,
+    /// There may be something to write to disk.
+    learnt: Arc<Notify>,
+    events: broadcast::Sender<Event>,
     cache: Cache,
     pins: Mutex<Pins>,
     /// Tools the user approved for the rest of the session, as they were then.
     approved: Mutex<BTreeSet<(String, String, String)>>,
-    keeper: Mutex<Option<JoinHandle<()>>>,
+    /// What runs in the background; ends with the session.
+    keeper: Mutex<JoinSet<()>>,
     /// One writer of the cache at a time.
-    written: tokio::sync::Mutex<catalogue::Written>,
+    written: tokio::sync::Mutex<keeper::Written>,
 }
 
 /// How a server of the session stands.
@@ -104,18 +109,18 @@ impl Session {
             options,
             shared,
             discovery: watch::Sender::new(discovery),
-            events: fleet.notices(),
-            fleet: tokio::sync::Mutex::new(fleet),
+            events: fleet.events(),
+            fleet: tokio::sync::Mutex::new(Some(fleet)),
             handles: RwLock::default(),
             catalog: watch::Sender::default(),
             changed,
+            learnt: Arc::default(),
             approved: Mutex::default(),
             keeper: Mutex::default(),
             written: tokio::sync::Mutex::default(),
         });
-        inner.apply().await;
-        let keeper = tokio::spawn(catalogue::keep(Arc::downgrade(&inner)));
-        *inner.keeper.lock().unwrap_or_else(PoisonError::into_inner) = Some(keeper);
+        inner.apply(|| None).await;
+        *inner.keeper.lock().unwrap_or_else(PoisonError::into_inner) = keeper::start(&inner);
         Self { inner, scope: Arc::new(Scope::All) }
     }
 
@@ -136,9 +141,9 @@ impl Session {
         self.inner.catalog.subscribe()
     }
 
-    /// What servers say unasked, from now on.
-    pub fn events(&self) -> broadcast::Receiver<(String, Notice)> {
-        self.inner.events.subscribe()
+    /// What happens to servers this session may see, and what they say unasked, from now on.
+    pub fn events(&self) -> Events {
+        Events::new(self.inner.events.subscribe(), Arc::clone(&self.scope))
     }
 
     /// How each server stands.
@@ -157,12 +162,15 @@ impl Session {
         Self { inner: Arc::clone(&self.inner), scope: Arc::new(scope) }
     }
 
-    /// Reads the configuration again and restarts only what changed.
-    pub async fn reload(&self) {
+    /// Reads the configuration again, restarts only what changed, and tells what that was.
+    pub async fn reload(&self) -> Changes {
         let options = &self.inner.options;
-        let discovery = discover(&options.env, options.discovery);
-        self.inner.discovery.send_replace(Arc::new(discovery));
-        self.inner.apply().await;
+        self.inner.apply(|| Some(discover(&options.env, options.discovery))).await
+    }
+
+    /// Says that the machine slept, for hosts that know. A long-lived session also notices by itself, within seconds.
+    pub async fn resumed(&self) {
+        self.inner.resumed().await;
     }
 
     /// Starts a server anew. False if there is none of that name.
@@ -187,13 +195,15 @@ impl Session {
         }
     }
 
-    /// Stops all servers in order. Calls under way fail.
+    /// Stops all servers in order, for good. Calls under way fail.
     pub async fn shutdown(&self) {
-        self.inner.write_cache().await;
-        self.inner.fleet.lock().await.stop().await;
-        if let Some(keeper) = self.inner.keeper.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            keeper.abort();
+        // Taken first: a reload that comes now starts nothing.
+        let fleet = self.inner.fleet.lock().await.take();
+        self.inner.write_down().await;
+        if let Some(mut fleet) = fleet {
+            fleet.stop().await;
         }
+        self.inner.keeper.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
     }
 
     fn handle(&self, server: &str) -> Option<Handle> {
@@ -205,13 +215,5 @@ impl Session {
         let handles = self.inner.handles.read().unwrap_or_else(PoisonError::into_inner);
         let seen = handles.iter().filter(|(name, _)| self.scope.sees_server(name));
         seen.map(|(name, handle)| (name.clone(), handle.clone())).collect()
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if let Some(keeper) = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            keeper.abort();
-        }
     }
 }

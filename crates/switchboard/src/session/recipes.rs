@@ -1,18 +1,22 @@
 //! From what was found to what is to be connected.
 
-use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
 
 use super::Inner;
-use crate::config::{Server, ServerSpec, State, Transport};
-use crate::connect::Recipe;
-use crate::provider::Provider;
-use crate::template::Template;
+use crate::config::{Server, State};
+use crate::connect::{Changes, Recipe};
+use crate::discover::Discovery;
 
 impl Inner {
-    /// Makes what runs match what was found.
-    pub(super) async fn apply(&self) {
+    /// Makes what runs match what was found, or is found now. After the end of the session nothing is started.
+    pub(super) async fn apply(&self, find: impl FnOnce() -> Option<Discovery>) -> Changes {
+        let mut fleet = self.fleet.lock().await;
+        let Some(fleet) = fleet.as_mut() else { return Changes::default() };
+        // Looked for under the lock, so that of two reloads the later one counts.
+        if let Some(discovery) = find() {
+            self.discovery.send_replace(Arc::new(discovery));
+        }
         let discovery = self.discovery.borrow().clone();
         let recipes: Vec<(String, Recipe)> = discovery
             .servers
@@ -22,36 +26,21 @@ impl Inner {
             .filter_map(|server| self.recipe(server))
             .map(|recipe| (recipe.key(), recipe))
             .collect();
-        let mut fleet = self.fleet.lock().await;
         let now = SystemTime::now();
-        fleet.apply(recipes, |recipe| self.cache.read(&recipe.key(), now)).await;
+        let changes = fleet.apply(recipes, |recipe| self.cache.read(&recipe.key(), now)).await;
         let handles = fleet.handles().map(|(name, handle)| (name.to_owned(), handle.clone())).collect();
         *self.handles.write().unwrap_or_else(PoisonError::into_inner) = handles;
-        self.changed.notify_one();
         self.rebuild();
+        changes
     }
 
     fn recipe(&self, server: &Server) -> Option<Recipe> {
         let spec = server.definition.as_ref().ok()?;
-        let spec =
-            own_spec(self.options.own_program.as_deref(), server, spec).unwrap_or_else(|| (**spec).clone());
         Some(Recipe {
             name: server.name.clone(),
-            spec: Arc::new(spec),
+            spec: Arc::new(spec.run_by(self.options.own_program.as_deref(), &server.origin)),
             origin: server.origin.clone(),
             shared: Arc::clone(&self.shared),
         })
     }
-}
-
-/// Our own servers are run by the program that has them, wherever it is installed.
-pub(super) fn own_spec(program: Option<&Path>, server: &Server, spec: &ServerSpec) -> Option<ServerSpec> {
-    let program = program?;
-    let mut spec = spec.clone();
-    let Transport::Stdio(stdio) = &mut spec.transport else { return None };
-    if server.origin.provider != Provider::BuiltIn || stdio.command.raw() != "switchboard" {
-        return None;
-    }
-    stdio.command = Template::plain(program.to_string_lossy());
-    Some(spec)
 }

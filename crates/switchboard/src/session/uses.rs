@@ -3,6 +3,7 @@
 use std::sync::PoisonError;
 
 use super::Session;
+use super::keeper::results_dir;
 use crate::calls::{CallError, Decision, Outcome, Request, decide, perform, spill, with_link};
 use crate::catalog::{Entry, Missed, pin};
 use crate::host::{Permission, Permit};
@@ -119,7 +120,7 @@ impl Session {
         }
         let mut outcome = perform(&handle, entry, arguments, request).await?;
         let limit = usize::try_from(self.discovery().settings.max_output_bytes).unwrap_or(usize::MAX);
-        let dir = self.inner.options.env.switchboard_home().join("cache").join("results");
+        let dir = results_dir(&self.inner.options.env);
         if let Some(spilled) = spill(&outcome.shaped.text, limit, &dir) {
             outcome.shaped.text = spilled.text;
             outcome.spilled = spilled.path;

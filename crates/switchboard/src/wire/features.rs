@@ -215,7 +215,8 @@ impl Shared {
                 hear(progress);
             }
         };
-        let patience = Patience { idle: timeout.or(self.timeout), total: Some(self.limits.longest_call) };
+        let patience =
+            Patience { idle: timeout.or_else(|| self.timeout()), total: Some(self.limits.longest_call) };
         let first = self.call_once(tool, arguments, patience, &mut listener).await;
         let (result, kind) = match first {
             // The mirrored headers were wrong: the tool changed since it was listed. Nothing ran yet.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use url::Url;
@@ -32,7 +32,15 @@ pub(crate) struct LegacySse {
     limit: usize,
     /// What no error may repeat.
     secrets: Secrets,
-    errands: mpsc::Sender<Frame>,
+    errands: mpsc::Sender<Errand>,
+}
+
+/// What is done in the background.
+#[derive(Debug)]
+enum Errand {
+    Say(Frame),
+    /// Says when everything before it is done.
+    Finish(oneshot::Sender<()>),
 }
 
 impl LegacySse {
@@ -117,7 +125,15 @@ impl LegacySse {
     }
 
     pub(crate) fn say_later(&self, frame: Frame) {
-        let _too_busy = self.errands.try_send(frame);
+        let _too_busy = self.errands.try_send(Errand::Say(frame));
+    }
+
+    /// Waits until what is said in the background was said, such as that a call is no longer needed.
+    pub(crate) async fn finish_errands(&self) {
+        let (done, finished) = oneshot::channel();
+        if self.errands.try_send(Errand::Finish(done)).is_ok() {
+            let _stuck = timeout(ERRAND, finished).await;
+        }
     }
 }
 
@@ -166,9 +182,12 @@ async fn read(mut stream: reqwest::Response, mut events: sse::Parser, router: Ar
     router.lose(&Cause::Closed);
 }
 
-async fn run_errands(sse: std::sync::Weak<LegacySse>, mut work: mpsc::Receiver<Frame>) {
-    while let Some(frame) = work.recv().await {
+async fn run_errands(sse: std::sync::Weak<LegacySse>, mut work: mpsc::Receiver<Errand>) {
+    while let Some(errand) = work.recv().await {
         let Some(sse) = sse.upgrade() else { return };
-        let _unheard = timeout(ERRAND, sse.post(frame)).await;
+        match errand {
+            Errand::Say(frame) => drop(timeout(ERRAND, sse.post(frame)).await),
+            Errand::Finish(done) => drop(done.send(())),
+        }
     }
 }

@@ -85,9 +85,13 @@ impl Line {
 
     /// Ends it in order: says goodbye, closes, waits, and only then uses force.
     pub(crate) async fn stop(&mut self) -> Ending {
-        if let Carrier::Http(http) = &self.peer.carrier {
-            http.finish_errands().await;
-            http.goodbye().await;
+        match &self.peer.carrier {
+            Carrier::Pipe(_) => {}
+            Carrier::Http(http) => {
+                http.finish_errands().await;
+                http.goodbye().await;
+            }
+            Carrier::Sse(sse) => sse.finish_errands().await,
         }
         self.peer.router.lose(&Cause::Stopped);
         if let Some(written) = self.written.take() {

@@ -46,7 +46,9 @@ pub(super) struct Shared {
     pub(super) desk: Desk,
     pub(super) facts: Facts,
     pub(super) limits: Limits,
-    pub(super) timeout: Option<Duration>,
+    /// The usual limit of one request.
+    // Written when the definition changes, read in passing.
+    timeout: Mutex<Option<Duration>>,
     process: Option<Arc<Process>>,
     pub(super) secrets: Secrets,
     /// What calling a tool needs to know of it; filled by listing.
@@ -100,7 +102,7 @@ impl Link {
             desk: line.desk.clone(),
             facts,
             limits: terms.limits,
-            timeout: terms.timeout,
+            timeout: Mutex::new(terms.timeout),
             process: line.process.clone(),
             secrets: launch.secrets.clone(),
             traits: Mutex::default(),
@@ -171,6 +173,11 @@ impl Link {
         }
     }
 
+    /// From now on a request may take so long, unless it says otherwise.
+    pub(crate) fn set_timeout(&self, timeout: Option<Duration>) {
+        *self.shared.timeout.lock().unwrap_or_else(PoisonError::into_inner) = timeout;
+    }
+
     /// Ends the connection in order and says how it went. Open requests fail.
     pub async fn stop(&self) -> Ending {
         let line = self.shared.line.lock().await.take();
@@ -229,9 +236,13 @@ impl Shared {
         }
     }
 
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        *self.timeout.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A question with the usual patience and nothing special about it.
     pub(super) fn plain<'a>(&self, method: &'a str, params: Params) -> Asking<'a> {
-        let patience = Patience::of(self.timeout);
+        let patience = Patience::of(self.timeout());
         Asking { method, params, name: None, headers: Vec::new(), wants: Wants::Answer, patience }
     }
 
@@ -287,7 +298,7 @@ impl Shared {
         let never = |error: Error| Error::never(error.cause);
         let result = self.put(&asking, &mut |_| {}).await.map_err(never)?;
         let facts = era::initialized(&result).map_err(Error::never)?;
-        let limit = self.timeout.unwrap_or(self.limits.longest_call);
+        let limit = self.timeout().unwrap_or(self.limits.longest_call);
         let concluded = timeout(limit, open::conclude(&self.peer, &facts.version)).await;
         let waiting_for = "notifications/initialized".to_owned();
         let late = |_| Err(Error::never(Cause::Timeout { waiting_for, after: limit }));

@@ -7,12 +7,14 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use atomic_write_file::AtomicWriteFile;
 
 use super::era::Era;
 use crate::env::Env;
 use crate::resolve::Identity;
+use crate::sweep::{Bounds, sweep};
 
 /// The memory of a user.
 #[derive(Debug, Clone)]
@@ -44,6 +46,12 @@ impl Memory {
     /// Forgets what it spoke: it did not work out.
     pub fn forget(&self, identity: &Identity) {
         let _not_there = fs::remove_file(self.file(identity));
+    }
+
+    /// Removes what was not learnt anew for long.
+    pub(crate) fn clear_old(&self, now: SystemTime) {
+        let age = Duration::from_hours(180 * 24);
+        sweep(&self.dir, Bounds { age, n_files: 1000, bytes: 1024 * 1024 }, now);
     }
 
     fn write(&self, file: &Path, era: Era) -> std::io::Result<()> {

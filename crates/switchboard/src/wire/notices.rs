@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::json::Json;
 use crate::notice::Notice;
 
 /// So many wait at most.
@@ -37,7 +36,7 @@ impl State {
 
     fn remove(&mut self, at: usize) -> Option<Notice> {
         let notice = self.waiting.remove(at)?;
-        self.bytes -= weight(&notice);
+        self.bytes -= notice.weight();
         Some(notice)
     }
 }
@@ -49,7 +48,7 @@ impl Notices {
             if is_change(&notice) && state.waiting.contains(&notice) {
                 return;
             }
-            let bytes = weight(&notice);
+            let bytes = notice.weight();
             while !state.has_room_for(bytes) {
                 state.dropped += 1;
                 // A change must not be lost; the oldest line that is none makes room for it.
@@ -86,22 +85,7 @@ impl Notices {
     }
 }
 
-/// What it carries, in bytes.
-fn weight(notice: &Notice) -> usize {
-    match notice {
-        Notice::ToolsChanged | Notice::PromptsChanged | Notice::ResourcesChanged | Notice::SessionRenewed => {
-            0
-        }
-        Notice::ResourceUpdated { uri } => uri.len(),
-        Notice::Log { level, logger, data } => {
-            level.len() + logger.as_ref().map_or(0, String::len) + data.len()
-        }
-        Notice::Task { params } => params.len(),
-        Notice::Other { method, params } => method.len() + params.as_ref().map_or(0, Json::len),
-    }
-}
-
-/// The same, without holding the memory it was read into.
+/// A notice that does not hold the memory it was read into.
 fn apart(notice: Notice) -> Notice {
     match notice {
         Notice::Log { level, logger, data } => Notice::Log { level, logger, data: data.apart() },
@@ -131,6 +115,7 @@ const fn is_change(notice: &Notice) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::Json;
 
     #[test]
     fn a_storm_of_changes_is_one_change_and_logs_never_push_it_out() {

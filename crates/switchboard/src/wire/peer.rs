@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::error::{Cause, Error};
 use super::http::Http;
@@ -17,6 +17,9 @@ use super::message::{self, Params};
 use super::router::{Beat, Router, Stage, Thought, Ticket, Wants};
 use crate::json::Json;
 use crate::notice::Progress;
+
+/// How long something that needs no answer may take on its way.
+const SAYING: Duration = Duration::from_secs(30);
 
 /// How long to wait. Progress extends `idle`, nothing extends `total`; `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,7 +195,9 @@ impl Peer {
 
     /// Says something that needs no answer. Comes back when it is on its way.
     pub(crate) async fn say(&self, text: Bytes, rules: Rules) -> Result<(), Error> {
-        self.carry(passing(text, rules)).await
+        let late =
+            || Error::maybe(Cause::Timeout { waiting_for: "the server to listen".to_owned(), after: SAYING });
+        timeout(SAYING, self.carry(passing(text, rules))).await.unwrap_or_else(|_| Err(late()))
     }
 
     /// Sends something without anybody waiting for it.

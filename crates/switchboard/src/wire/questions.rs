@@ -174,8 +174,7 @@ pub(crate) async fn serve(desk: Desk, peer: Peer, mut questions: mpsc::Receiver<
         match question {
             Question::Ask { id, method, params, room } => {
                 if running.len() >= AT_ONCE {
-                    let busy = message::error(&id, -32000, "too many questions at once");
-                    let _lost = peer.say(busy, Rules::Handshake).await;
+                    turn_away(&peer, &id).await;
                     continue;
                 }
                 open.retain(|_, handle| !handle.is_finished());
@@ -187,6 +186,7 @@ pub(crate) async fn serve(desk: Desk, peer: Peer, mut questions: mpsc::Receiver<
                 });
                 open.insert(key, handle);
             }
+            Question::NoRoom { id } => turn_away(&peer, &id).await,
             Question::Withdrawn { id } => {
                 if let Some(handle) = open.remove(id.as_str()) {
                     handle.abort();
@@ -194,6 +194,11 @@ pub(crate) async fn serve(desk: Desk, peer: Peer, mut questions: mpsc::Receiver<
             }
         }
     }
+}
+
+async fn turn_away(peer: &Peer, id: &Json) {
+    let busy = message::error(id, -32000, "too many questions at once");
+    let _lost = peer.say(busy, Rules::Handshake).await;
 }
 
 async fn respond(desk: Desk, peer: Peer, id: Json, (method, params): (String, Option<Json>)) {

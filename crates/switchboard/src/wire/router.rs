@@ -103,6 +103,8 @@ pub(crate) enum Question {
         /// Held until it is answered.
         room: OwnedSemaphorePermit,
     },
+    /// One there is no room for.
+    NoRoom { id: Json },
     /// It does not want to know any more.
     Withdrawn { id: Json },
 }
@@ -329,7 +331,8 @@ impl Router {
         let kib = u32::try_from(kib).unwrap_or(QUESTION_ROOM).min(QUESTION_ROOM);
         match Arc::clone(&self.question_room).try_acquire_many_owned(kib) {
             Ok(room) => self.pass_on(Question::Ask { id, method, params, room }),
-            Err(_) => drop(self.stray.fetch_add(1, Ordering::Relaxed)),
+            // Its number is small enough to keep, so that it is told.
+            Err(_) => self.pass_on(Question::NoRoom { id }),
         }
     }
 

@@ -144,7 +144,7 @@ impl Link {
             }
             tell.send_replace(true);
         });
-        let limit = self.shared.timeout.unwrap_or(self.shared.limits.longest_call);
+        let limit = self.shared.timeout().unwrap_or(self.shared.limits.longest_call);
         let held = Held::Modern { task, ended };
         let mut subscription = Subscription { granted: Json::null(), held };
         let timeout = || Cause::Timeout { waiting_for: "subscriptions/listen".to_owned(), after: limit };

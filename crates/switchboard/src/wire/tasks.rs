@@ -97,7 +97,7 @@ impl Shared {
         // A task that wants input asks while somebody waits for its result.
         while state.status == "working" || state.status == "submitted" {
             sleep(state.poll).await;
-            *state = look(&self.of_task("tasks/get", id, Patience::of(self.timeout)).await?)?;
+            *state = look(&self.of_task("tasks/get", id, Patience::of(self.timeout())).await?)?;
         }
         let patience = Patience::of(Some(self.limits.longest_call));
         self.of_task("tasks/result", id, patience).await
@@ -118,7 +118,7 @@ impl Shared {
                 _ => {}
             }
             sleep(state.poll).await;
-            state = look(&self.of_task("tasks/get", id, Patience::of(self.timeout)).await?)?;
+            state = look(&self.of_task("tasks/get", id, Patience::of(self.timeout())).await?)?;
         }
     }
 

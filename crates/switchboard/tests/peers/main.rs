@@ -8,6 +8,7 @@
 mod event_stream;
 mod everything;
 mod fastmcp;
+mod logins;
 mod remote;
 mod stdio;
 mod world;

@@ -34,7 +34,8 @@ pub(crate) fn node() -> PathBuf {
     testkit::peers().join("node")
 }
 
-fn source(name: &str) -> PathBuf {
+/// A file of ours beside the lock files of the servers.
+pub(crate) fn source(name: &str) -> PathBuf {
     testkit::workspace().join("peers").join(name)
 }
 

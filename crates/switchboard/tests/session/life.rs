@@ -18,15 +18,16 @@ async fn until(session: &Session, is_so: impl Fn(&switchboard::catalog::Catalog)
     tokio::time::timeout(std::time::Duration::from_secs(20), wait).await.unwrap().unwrap();
 }
 
-/// Waits until some server stands so; every change of one is published with the catalog.
+/// Waits until a server stands so.
 async fn until_status(session: &Session, status: &str) {
-    let mut catalog = session.watch_catalog();
-    let wait = async {
-        while session.servers().iter().all(|report| report.status.as_str() != status) {
-            catalog.changed().await.unwrap();
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(20), wait).await.unwrap();
+    let names: Vec<String> = session.servers().into_iter().map(|report| report.name).collect();
+    let mut waits = tokio::task::JoinSet::new();
+    for name in names {
+        let (session, status) = (session.clone(), status.to_owned());
+        waits.spawn(async move { session.wait_for(&name, |now| now.as_str() == status).await });
+    }
+    let any = waits.join_next();
+    tokio::time::timeout(std::time::Duration::from_secs(20), any).await.unwrap();
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 
 mod calls;
 mod life;
+mod live;
 mod once;
 mod start;
 mod world;

@@ -273,3 +273,21 @@ async fn a_change_of_folders_is_told_to_those_who_know_folders() {
     link.ping().await.unwrap();
     assert_eq!(script.methods(), ["server/discover", "server/discover"]);
 }
+
+#[tokio::test]
+async fn a_question_there_is_no_room_for_is_turned_away_and_not_left_open() {
+    let large = "x".repeat(3 * 1024 * 1024);
+    let ask = |id: u64| {
+        let params = json!({"message": large, "requestedSchema": {"type": "object", "properties": {}}});
+        json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params}).to_string()
+            + "\n"
+    };
+    // The first one is thought about for ever, and keeps its room.
+    let script = on_call(json!([{"raw": ask(1)}, {"raw": ask(2)}, {"silent": true}]));
+    let host = Arc::new(Person { abilities: EVERYTHING, ..Person::default() });
+    let (script, link) = open_for(host, script).await;
+    let calling = tokio::spawn(async move { call(&link, "echo", json!({})).await });
+    let refusal = heard_that(&script, |message| message["id"] == 2 && message["error"].is_object()).await;
+    assert_eq!(refusal["error"]["code"], -32000);
+    calling.abort();
+}

@@ -24,7 +24,7 @@ fn open(machine: &mut Plain, now: Duration) -> Effects<u64, u64, &'static str> {
 
 fn lose(machine: &mut Plain, now: Duration) -> Effects<u64, u64, &'static str> {
     let attempt = machine.attempt();
-    machine.step(Event::Lost { attempt, error: "lost" }, now)
+    machine.step(Event::Lost { attempt, error: "lost", gravity: Gravity::Passing }, now)
 }
 
 fn fail(machine: &mut Plain, gravity: Gravity) -> Effects<u64, u64, &'static str> {
@@ -32,9 +32,9 @@ fn fail(machine: &mut Plain, gravity: Gravity) -> Effects<u64, u64, &'static str
     machine.step(Event::NotOpened { attempt, error: "broken", gravity }, seconds(0))
 }
 
-fn pause_over(machine: &mut Plain) -> Effects<u64, u64, &'static str> {
+fn pause_over(machine: &mut Plain, now: Duration) -> Effects<u64, u64, &'static str> {
     let attempt = machine.attempt();
-    machine.step(Event::PauseOver { attempt }, seconds(0))
+    machine.step(Event::PauseOver { attempt }, now)
 }
 
 #[test]
@@ -57,12 +57,14 @@ fn the_ladder_and_what_comes_after_it() {
         assert!(matches!(effects[0], Effect::Close { .. }));
         let mut pauses = Vec::new();
         let mut last = effects;
+        let mut now = seconds(100);
         while let Some(Effect::Pause { time, .. }) = last.last() {
             pauses.push(*time);
             if pauses.len() == 11 {
                 break;
             }
-            pause_over(&mut machine);
+            now += *time;
+            pause_over(&mut machine, now);
             last = fail(&mut machine, Gravity::Passing);
         }
         let expected: Vec<_> = LADDER.into_iter().chain(after.into_iter().map(seconds)).collect();
@@ -77,7 +79,7 @@ fn a_remote_server_that_never_was_up_is_given_up_like_any_other() {
     machine.step(Event::Wake, seconds(0));
     for _ in 0..4 {
         assert!(matches!(fail(&mut machine, Gravity::Passing)[..], [Effect::Pause { .. }]));
-        pause_over(&mut machine);
+        pause_over(&mut machine, seconds(0));
     }
     assert_eq!(fail(&mut machine, Gravity::Passing), []);
     assert!(matches!(machine.state(), State::Failed { .. }));
@@ -91,7 +93,7 @@ fn more_than_five_losses_in_thirty_seconds_suspend_it() {
         open(&mut machine, seconds(round * 5));
         lose(&mut machine, seconds(round * 5 + 1));
         assert!(matches!(machine.state(), State::Waiting { .. }), "{round}");
-        pause_over(&mut machine);
+        pause_over(&mut machine, seconds(round * 5 + 2));
     }
     open(&mut machine, seconds(25));
     lose(&mut machine, seconds(26));
@@ -108,7 +110,7 @@ fn losses_far_apart_are_no_crash_loop() {
         open(&mut machine, seconds(round * 100));
         let effects = lose(&mut machine, seconds(round * 100 + 90));
         assert!(matches!(effects[1], Effect::Pause { time, .. } if time == LADDER[0]), "{round}");
-        pause_over(&mut machine);
+        pause_over(&mut machine, seconds(round * 100 + 91));
     }
 }
 
@@ -125,6 +127,45 @@ fn a_short_session_is_settled_by_the_first_failure_and_lasting_ones_always_are()
     assert!(matches!(long.step(Event::Call(3), seconds(1))[..], [Effect::Refuse { call: 3, .. }]));
 }
 
+#[test]
+fn a_link_that_wants_a_login_is_let_go_of_and_nobody_is_cut_off() {
+    let mut machine = long_lived(true);
+    machine.step(Event::Wake, seconds(0));
+    open(&mut machine, seconds(0));
+    let effects =
+        machine.step(Event::Useless { attempt: 1, error: "401", gravity: Gravity::Login }, seconds(1));
+    assert_eq!(effects, [Effect::Release { link: 1 }]);
+    assert_eq!(machine.step(Event::Call(1), seconds(2)), [Effect::Refuse { call: 1, error: Some("401") }]);
+    assert!(matches!(machine.step(Event::Wake, seconds(3))[..], [Effect::Open { .. }]), "after the login");
+}
+
+#[test]
+fn after_a_sleep_nobody_waits_for_the_rest_of_a_pause() {
+    let mut machine = long_lived(true);
+    machine.step(Event::Wake, seconds(0));
+    open(&mut machine, seconds(0));
+    lose(&mut machine, seconds(60));
+    let late = machine.attempt();
+    assert!(matches!(machine.step(Event::Resumed, seconds(60))[..], [Effect::Open { .. }]));
+    assert_eq!(machine.step(Event::PauseOver { attempt: late }, seconds(61)), []);
+    open(&mut machine, seconds(61));
+    assert_eq!(machine.step(Event::Resumed, seconds(62)), []);
+}
+
+#[test]
+fn calls_do_not_start_a_broken_server_without_end() {
+    let mut machine = long_lived(false);
+    machine.step(Event::Wake, seconds(0));
+    fail(&mut machine, Gravity::Lasting);
+    for call in 0..10 {
+        assert!(matches!(machine.step(Event::Call(call), seconds(1))[..], [Effect::Open { .. }]));
+        fail(&mut machine, Gravity::Lasting);
+    }
+    let refused = [Effect::Refuse { call: 10, error: Some("broken") }];
+    assert_eq!(machine.step(Event::Call(10), seconds(2)), refused);
+    assert!(matches!(machine.step(Event::Call(11), seconds(61))[..], [Effect::Open { .. }]));
+}
+
 #[derive(Debug, Clone)]
 enum Happening {
     Call,
@@ -132,29 +173,34 @@ enum Happening {
     Reconnect,
     Opened(u64),
     NotOpened(u64, Gravity),
-    Lost(u64),
+    Lost(u64, Gravity),
     PauseOver(u64),
     Idle,
     Rest,
-    Useless(u64),
+    Useless(u64, Gravity),
+    Resumed,
     Stop,
     Later(u64),
 }
 
+fn gravity() -> impl Strategy<Value = Gravity> {
+    prop_oneof![Just(Gravity::Passing), Just(Gravity::Lasting), Just(Gravity::Login)]
+}
+
 fn happening() -> impl Strategy<Value = Happening> {
     let back = 0..3_u64;
-    let gravity = prop_oneof![Just(Gravity::Passing), Just(Gravity::Lasting), Just(Gravity::Login)];
     prop_oneof![
         4 => Just(Happening::Call),
         1 => Just(Happening::Wake),
         1 => Just(Happening::Reconnect),
         4 => back.clone().prop_map(Happening::Opened),
-        3 => (back.clone(), gravity).prop_map(|(back, gravity)| Happening::NotOpened(back, gravity)),
-        3 => back.clone().prop_map(Happening::Lost),
+        3 => (back.clone(), gravity()).prop_map(|(back, gravity)| Happening::NotOpened(back, gravity)),
+        3 => (back.clone(), gravity()).prop_map(|(back, gravity)| Happening::Lost(back, gravity)),
         3 => back.prop_map(Happening::PauseOver),
         1 => Just(Happening::Idle),
         1 => Just(Happening::Rest),
-        1 => (0..3_u64).prop_map(Happening::Useless),
+        1 => (0..3_u64, gravity()).prop_map(|(back, gravity)| Happening::Useless(back, gravity)),
+        1 => Just(Happening::Resumed),
         1 => Just(Happening::Stop),
         2 => (0..40_u64).prop_map(Happening::Later),
     ]
@@ -173,6 +219,7 @@ proptest! {
         let mut ended: BTreeMap<u64, u32> = BTreeMap::new();
         let mut alive: BTreeSet<u64> = BTreeSet::new();
         let mut stopped = false;
+        let mut retries: Vec<Duration> = Vec::new();
         for happening in happenings {
             let attempt = machine.attempt();
             let event = match happening {
@@ -187,24 +234,39 @@ proptest! {
                 Happening::NotOpened(back, gravity) => {
                     Event::NotOpened { attempt: attempt.saturating_sub(back), error: "x", gravity }
                 }
-                Happening::Lost(back) => Event::Lost { attempt: attempt.saturating_sub(back), error: "x" },
+                Happening::Lost(back, gravity) => {
+                    Event::Lost { attempt: attempt.saturating_sub(back), error: "x", gravity }
+                }
                 Happening::PauseOver(back) => Event::PauseOver { attempt: attempt.saturating_sub(back) },
                 Happening::Idle => Event::Idle,
                 Happening::Rest => Event::Rest,
-                Happening::Useless(back) => {
-                    Event::Useless { attempt: attempt.saturating_sub(back), error: "x" }
+                Happening::Useless(back, gravity) => {
+                    Event::Useless { attempt: attempt.saturating_sub(back), error: "x", gravity }
                 }
+                Happening::Resumed => Event::Resumed,
                 Happening::Stop => { stopped = true; Event::Stop }
                 Happening::Later(by) => { now += seconds(by); continue; }
             };
+            let is_retry = !matches!(event, Event::Reconnect | Event::Wake)
+                && matches!(machine.state(), State::Waiting { .. } | State::Failed { .. });
+            if matches!(event, Event::Reconnect) {
+                retries.clear();
+            }
             for effect in machine.step(event, now) {
+                if is_retry && matches!(effect, Effect::Open { .. }) {
+                    retries.push(now);
+                    let recent = retries.iter().filter(|retry| now.saturating_sub(**retry) < RETRY_WINDOW).count();
+                    prop_assert!(recent <= MOST_RETRIES, "{recent} tries in a minute");
+                }
                 match effect {
                     Effect::Send { link, call } => {
                         prop_assert!(alive.contains(&link), "sent on a link that is gone");
                         *ended.entry(call).or_default() += 1;
                     }
                     Effect::Refuse { call, .. } => *ended.entry(call).or_default() += 1,
-                    Effect::Close { link } => prop_assert!(alive.remove(&link), "closed twice"),
+                    Effect::Close { link } | Effect::Release { link } => {
+                        prop_assert!(alive.remove(&link), "let go of twice");
+                    }
                     Effect::Open { .. } | Effect::Pause { .. } => prop_assert!(!stopped, "alive after stop"),
                 }
             }

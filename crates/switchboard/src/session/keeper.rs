@@ -1,0 +1,177 @@
+//! What a session does in the background: keeps the catalog true, keeps what it learnt on disk, notices that the machine
+//! slept, and clears away what is too old.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
+
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use super::Inner;
+use crate::catalog::{Part, build};
+use crate::connect::{Freshness, Offer, Persistence, Recipe, View};
+use crate::env::Env;
+use crate::sweep::{Bounds, sweep};
+use crate::wire::Memory;
+
+/// How often it is looked whether the machine slept.
+const LOOK: Duration = Duration::from_secs(5);
+/// The clocks differ by more than this when it did.
+const SLEPT: Duration = Duration::from_secs(10);
+
+/// Texts too long for a model are kept for a week.
+const RESULTS: Bounds = Bounds { age: Duration::from_hours(7 * 24), n_files: 1000, bytes: 512 * 1024 * 1024 };
+
+/// Where texts too long for a model are kept.
+pub(super) fn results_dir(env: &Env) -> PathBuf {
+    env.switchboard_home().join("cache").join("results")
+}
+
+/// What was written to the cache last, by server.
+pub(super) type Written = BTreeMap<String, Arc<Offer>>;
+
+/// Starts what runs as long as the session does.
+pub(super) fn start(inner: &Arc<Inner>) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    tasks.spawn(keep_catalog(Arc::downgrade(inner)));
+    tasks.spawn(keep_on_disk(Arc::downgrade(inner)));
+    if inner.options.persistence == Persistence::KeepTrying {
+        tasks.spawn(notice_sleep(Arc::downgrade(inner)));
+    }
+    tasks
+}
+
+/// Builds the catalog whenever a server changes.
+async fn keep_catalog(inner: Weak<Inner>) {
+    loop {
+        let Some(changed) = inner.upgrade().map(|inner| Arc::clone(&inner.changed)) else { return };
+        changed.notified().await;
+        let Some(inner) = inner.upgrade() else { return };
+        inner.rebuild();
+    }
+}
+
+/// Writes what is new. Nobody waits for it: disks are slow.
+async fn keep_on_disk(inner: Weak<Inner>) {
+    if let Some(inner) = inner.upgrade() {
+        let (env, cache) = (inner.options.env.clone(), inner.cache.clone());
+        let clear = move || {
+            let now = SystemTime::now();
+            cache.clear_old(now);
+            Memory::of(&env).clear_old(now);
+            sweep(&results_dir(&env), RESULTS, now);
+        };
+        let _panicked = tokio::task::spawn_blocking(clear).await;
+    }
+    loop {
+        let Some(learnt) = inner.upgrade().map(|inner| Arc::clone(&inner.learnt)) else { return };
+        learnt.notified().await;
+        let Some(inner) = inner.upgrade() else { return };
+        inner.write_down().await;
+    }
+}
+
+/// A clock that stands still while the machine sleeps tells by the one that does not.
+async fn notice_sleep(inner: Weak<Inner>) {
+    loop {
+        let before = (Instant::now(), SystemTime::now());
+        sleep(LOOK).await;
+        let awake = before.0.elapsed();
+        let passed = before.1.elapsed().unwrap_or_default();
+        let Some(inner) = inner.upgrade() else { return };
+        if has_slept(awake, passed) {
+            inner.resumed().await;
+        }
+    }
+}
+
+/// Whether so much more time passed than we were awake for.
+fn has_slept(awake: Duration, passed: Duration) -> bool {
+    passed.saturating_sub(awake) > SLEPT
+}
+
+impl Inner {
+    /// Builds the catalog from what is known right now, and publishes it if it is another one.
+    pub(super) fn rebuild(&self) {
+        // Held from looking to publishing, so that an older state never replaces a newer one.
+        let mut pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
+        let handles = self.handles.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let views: Vec<(&String, Arc<Recipe>, View)> =
+            handles.iter().map(|(name, handle)| (name, handle.recipe(), handle.view())).collect();
+        let parts: Vec<Part<'_>> = views
+            .iter()
+            .filter_map(|(name, recipe, view)| {
+                let offer = view.offer.as_ref()?;
+                Some(Part { server: name, origin: &recipe.origin, conduct: &recipe.spec.conduct, offer })
+            })
+            .collect();
+        let style = self.discovery.borrow().settings.tool_names;
+        let mut catalog = build(&parts, style);
+        let key = |server: &str| handles.get(server).map(|handle| handle.recipe().key());
+        catalog.problems.extend(pins.compare(&catalog, key, SystemTime::now()));
+        self.catalog.send_if_modified(|current| {
+            let is_another = **current != catalog;
+            if is_another {
+                *current = Arc::new(catalog);
+            }
+            is_another
+        });
+        drop(pins);
+        self.learnt.notify_one();
+    }
+
+    /// Writes live offers and pins that are new since the last time.
+    pub(super) async fn write_down(&self) {
+        let mut written = self.written.lock().await;
+        let handles = self.handles.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut new = Vec::new();
+        for (name, handle) in handles {
+            let Some(offer) = handle.view().offer.filter(|offer| offer.freshness == Freshness::Live) else {
+                continue;
+            };
+            if written.get(&name).is_none_or(|before| !Arc::ptr_eq(before, &offer)) {
+                written.insert(name, Arc::clone(&offer));
+                new.push((handle.recipe().key(), offer));
+            }
+        }
+        let pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner).take_unsaved();
+        if new.is_empty() && pins.is_none() {
+            return;
+        }
+        let cache = self.cache.clone();
+        let write = move || {
+            let now = SystemTime::now();
+            for (key, offer) in new {
+                cache.write(&key, &offer, now);
+            }
+            if let Some(pins) = pins {
+                pins.save();
+            }
+        };
+        let _panicked = tokio::task::spawn_blocking(write).await;
+    }
+
+    /// Servers that were waited for are tried at once, and those over a network are asked for a sign of life.
+    pub(super) async fn resumed(&self) {
+        let handles = self.handles.read().unwrap_or_else(PoisonError::into_inner).clone();
+        for handle in handles.values() {
+            handle.resumed().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_machine_did_not_sleep() {
+        let seconds = Duration::from_secs;
+        assert!(!has_slept(seconds(5), seconds(5)));
+        assert!(!has_slept(seconds(60), seconds(65)), "busy");
+        assert!(!has_slept(seconds(5), seconds(0)), "the clock was set back");
+        assert!(has_slept(seconds(5), seconds(3600)));
+    }
+}
