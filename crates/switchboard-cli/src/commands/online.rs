@@ -102,11 +102,11 @@ pub(super) fn with_session<T>(
     }))?
 }
 
-/// Waits until the servers stand as wanted. Whatever happens to one of them is a change of the catalog.
+/// Waits until the servers stand as wanted.
 pub(super) async fn until(session: &Session, is_right: impl Fn(&[ServerReport]) -> bool) {
-    let mut changes = session.watch_catalog();
+    let mut events = session.events();
     while !is_right(&session.servers()) {
-        if changes.changed().await.is_err() {
+        if events.next().await.is_none() {
             return;
         }
     }
