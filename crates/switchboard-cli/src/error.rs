@@ -59,13 +59,9 @@ impl CommandError {
         Self::new(Kind::Interrupted, "interrupted", "stopped; nothing was changed")
     }
 
-    /// Stopped in the middle of something that servers may have acted on.
+    /// Stopped while something was asked of servers.
     pub(crate) fn stopped() -> Self {
-        Self::new(
-            Kind::Interrupted,
-            "interrupted",
-            "stopped; a call under way was taken back, but may have run",
-        )
+        Self::new(Kind::Interrupted, "interrupted", "stopped")
     }
 
     #[must_use]

@@ -2,6 +2,7 @@
 
 mod age;
 mod args;
+mod arguments;
 mod commands;
 mod complete;
 mod error;

@@ -214,7 +214,7 @@ fn text(path: &Path) -> String {
 }
 
 /// `test`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TestReport {
     pub(crate) name: String,
@@ -237,7 +237,7 @@ pub(crate) struct TestReport {
 }
 
 /// How much a server offers.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct TestCounts {
     pub(crate) tools: usize,
     pub(crate) resources: usize,

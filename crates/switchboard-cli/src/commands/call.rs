@@ -1,20 +1,22 @@
 //! `call`: runs one tool. Typing it is the user's approval; only a rule that denies stops it.
 
+use std::cell::Cell;
 use std::io::Read;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use switchboard::calls::{CallError, Outcome as Called, Request, arguments};
+use switchboard::calls::{self, CallError, Outcome as Called, Request};
 use switchboard::catalog::{Catalog, Entry, Missed, naming};
 use switchboard::config::settings::NameStyle;
 use switchboard::json::Json;
 use switchboard::session::{self, LoadError, Session};
+use switchboard::visible::excerpt;
 use switchboard::{Server, State};
 
 use super::online::{self, Wait};
 use super::{Context, Outcome, connection, trust};
 use crate::args::Call;
+use crate::arguments;
 use crate::error::{CommandError, Kind};
 use crate::progress::Progress;
 
@@ -22,9 +24,25 @@ use crate::progress::Progress;
 const FOREVER: Duration = Duration::from_hours(24 * 365);
 
 pub(super) fn run(context: &Context, call: &Call) -> Result<Outcome, CommandError> {
+    let is_under_way = Cell::new(false);
+    find_and_perform(context, call, &is_under_way).map_err(|error| match error.kind {
+        Kind::Interrupted if is_under_way.get() => {
+            error.reworded(|_| "stopped; the call was taken back, but may have run".to_owned())
+        }
+        _ => error,
+    })
+}
+
+fn find_and_perform(
+    context: &Context,
+    call: &Call,
+    is_under_way: &Cell<bool>,
+) -> Result<Outcome, CommandError> {
     let given = given(context, call)?;
     let work = async |session: &Session, progress: &Progress| {
-        perform(context, call, (session, progress), given.as_ref()).await
+        let prepared = prepare(call, session, given.as_ref())?;
+        is_under_way.set(true);
+        perform(context, call, (session, progress), prepared).await
     };
     if let Some(server) = &call.server {
         let servers = [server.clone()];
@@ -38,13 +56,15 @@ pub(super) fn run(context: &Context, call: &Call) -> Result<Outcome, CommandErro
     let (ready, others): (Vec<String>, Vec<String>) = likely
         .into_iter()
         .partition(|name| discovery.server(name).is_some_and(|server| server.state() == State::Enabled));
-    // A spelling that can only mean a server that may not be connected to says so itself; a dot may be part of a name.
-    if let (true, [only]) = (ready.is_empty(), others.as_slice())
-        && (call.tool.contains('/') || call.tool.starts_with("mcp_"))
-    {
-        connection::connectable(&discovery, only)?;
+    // So spelled, it can be of these servers only; a dot may be part of a name.
+    let is_certain = call.tool.contains('/') || call.tool.starts_with("mcp_");
+    match (ready.is_empty(), others.as_slice()) {
+        (true, [only]) if is_certain => drop(connection::connectable(&discovery, only)?),
+        (false, _) if is_certain => {
+            online::with_session(context, online::options(context, &ready), Wait::Correct, work)?;
+        }
+        _ => online::with_likely(context, &ready, Wait::Correct, work)?,
     }
-    online::with_likely(context, &ready, Wait::Correct, work)?;
     Ok(Outcome::Done)
 }
 
@@ -75,23 +95,30 @@ fn begins_with(spelling: &str, server: &Server) -> bool {
     plain.into_iter().chain(by_style).any(|start| spelling.starts_with(&start))
 }
 
-async fn perform(
-    context: &Context,
+/// The tool that is meant, and what it is called with.
+fn prepare(
     call: &Call,
-    (session, progress): (&Session, &Progress),
+    session: &Session,
     given: Option<&Map<String, Value>>,
-) -> Result<(), CommandError> {
+) -> Result<(Entry, Map<String, Value>), CommandError> {
     let catalog = session.catalog();
     let entry = find(&catalog, session, call)?;
     let wanted = match given {
         Some(given) => given.clone(),
-        None => arguments(&call.arguments, &entry.input_schema).map_err(|error| {
-            CommandError::usage("bad-arguments", error.to_string())
-                .server(&entry.server)
-                .hint(format!("see its schema: switchboard tools {} --json", entry.server))
+        None => calls::arguments(&call.arguments, &entry.input_schema).map_err(|error| {
+            CommandError::usage("bad-arguments", error.to_string()).server(&entry.server).hint(usage(entry))
         })?,
     };
     complete(entry, &wanted)?;
+    Ok((entry.clone(), wanted))
+}
+
+async fn perform(
+    context: &Context,
+    call: &Call,
+    (session, progress): (&Session, &Progress),
+    (entry, wanted): (Entry, Map<String, Value>),
+) -> Result<(), CommandError> {
     let timeout = call.timeout.map(|ms| if ms == 0 { FOREVER } else { Duration::from_millis(ms) });
     progress.say(format!("calling {}", entry.name));
     let mut hear = |heard: switchboard::notice::Progress| {
@@ -101,9 +128,9 @@ async fn perform(
     };
     let request = Request { timeout, on_progress: Some(&mut hear) };
     let outcome = session
-        .call_approved(entry, &Json::from(Value::Object(wanted)), request)
+        .call_approved(&entry, &Json::from(Value::Object(wanted)), request)
         .await
-        .map_err(|error| failed(entry, &error))?;
+        .map_err(|error| failed(&entry, &error))?;
     progress.end();
     show(context, &outcome)?;
     if outcome.is_error {
@@ -113,7 +140,7 @@ async fn perform(
     Ok(())
 }
 
-fn find<'a>(catalog: &'a Arc<Catalog>, session: &Session, call: &Call) -> Result<&'a Entry, CommandError> {
+fn find<'a>(catalog: &'a Catalog, session: &Session, call: &Call) -> Result<&'a Entry, CommandError> {
     catalog.find(&call.tool, call.server.as_deref()).map_err(|missed| match missed {
         Missed::Ambiguous { candidates } => {
             let message = format!("`{}` could be several tools: {}", call.tool, candidates.join(", "));
@@ -148,7 +175,8 @@ fn find<'a>(catalog: &'a Arc<Catalog>, session: &Session, call: &Call) -> Result
 fn unreachable(error: &LoadError) -> CommandError {
     let name = error.server.clone().unwrap_or_default();
     let kind = if error.needs_login { Kind::LoginNeeded } else { Kind::Unreachable };
-    let message = format!("Failed to connect to \"{name}\": {}", error.message);
+    let said = error.last_words.as_ref().map(|words| format!("; it said: {}", excerpt(words, 200)));
+    let message = format!("{}{}", online::in_words(error), said.unwrap_or_default());
     let failed = CommandError::new(kind, error.code, message).server(&name);
     match &error.hint {
         Some(hint) => failed.hint(hint),
@@ -165,9 +193,12 @@ fn complete(entry: &Entry, wanted: &Map<String, Value>) -> Result<(), CommandErr
         return Ok(());
     }
     let message = format!("`{}` also needs {}", entry.name, missing.join(", "));
-    Err(CommandError::usage("bad-arguments", message)
-        .server(&entry.server)
-        .hint(format!("see its schema: switchboard tools {} --json", entry.server)))
+    Err(CommandError::usage("bad-arguments", message).server(&entry.server).hint(usage(entry)))
+}
+
+/// How to call it.
+fn usage(entry: &Entry) -> String {
+    arguments::usage(&entry.name, &entry.input_schema.value())
 }
 
 /// Arguments given as one JSON text.

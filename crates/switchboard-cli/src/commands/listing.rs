@@ -1,12 +1,17 @@
 //! What `tools`, `resources` and `prompts` share: whom to ask, what is said of the rest, and the verdict.
 
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
 use switchboard::catalog::Catalog;
+use switchboard::connect::Freshness;
 use switchboard::session::{self, LoadError, ServerReport, Session};
 use switchboard::visible::{excerpt, shell_word};
 use switchboard::{Discovery, State};
 
 use super::online::{self, Wait};
 use super::{Context, Outcome};
+use crate::age::age;
 use crate::args::Listing;
 use crate::error::{CommandError, Kind};
 use crate::report::ErrorRow;
@@ -40,6 +45,10 @@ pub(super) fn run(
     if listing.cached {
         let (discovery, catalog) = session::cached(&options);
         show(&Shown { catalog: &catalog, discovery: &discovery, errors: Vec::new() })?;
+        let known = seen(&catalog, |_| true);
+        if !known.is_empty() {
+            context.printer.remark(&format!("As of last time: {}", known.join(", ")));
+        }
         if servers.is_empty() {
             online::say_who_waits(context, &discovery);
         }
@@ -76,13 +85,28 @@ pub(super) fn run(
 
 /// Says whose lists are not live.
 fn say_who_is_late(context: &Context, session: &Session) {
-    let late = session.servers().into_iter().filter(|report| !report.status.is_settled());
-    let late: Vec<String> = late.map(|report| excerpt(&report.name, 60)).collect();
+    let reports = session.servers();
+    let late = reports.iter().filter(|report| !report.status.is_settled());
+    let late: Vec<&str> = late.map(|report| report.name.as_str()).collect();
     if !late.is_empty() {
-        let names = late.join(", ");
-        let line = format!("Not answered yet, shown as of last time: {names} (--wait waits for them)");
-        context.printer.remark(&line);
+        let known = seen(&session.catalog(), |name| late.contains(&name));
+        let names = if known.is_empty() { excerpt(&late.join(", "), 200) } else { known.join(", ") };
+        context.printer.remark(&format!("Not answered yet, shown as of last time: {names}"));
+        context.printer.remark("  hint: --wait waits for them");
     }
+}
+
+/// The servers whose tools are from last time, and how old that is.
+fn seen(catalog: &Catalog, is_meant: impl Fn(&str) -> bool) -> Vec<String> {
+    let now = SystemTime::now();
+    let mut ages: BTreeMap<&str, String> = BTreeMap::new();
+    for entry in catalog.tools.iter().filter(|entry| is_meant(&entry.server)) {
+        if let Freshness::Cached { at } = entry.freshness {
+            let age = age(at, now).map_or("just now".to_owned(), |age| format!("{age} ago"));
+            ages.entry(&entry.server).or_insert(age);
+        }
+    }
+    ages.into_iter().map(|(server, age)| format!("{} ({age})", excerpt(server, 60))).collect()
 }
 
 /// Whether it was up, or rests until it is needed.

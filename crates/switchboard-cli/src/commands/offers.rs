@@ -30,7 +30,7 @@ fn show_resources(context: &Context, catalog: &Catalog, errors: &[ErrorRow]) -> 
         let report = json!({"resources": resources, "templates": templates, "errors": errors});
         return Ok(context.printer.json(&report)?);
     }
-    let mut table = Table::new(&[("ADDRESS", 24), ("SERVER", 10), ("IS", 24)]);
+    let mut table = Table::new(&[("ADDRESS", 24), ("SERVER", 6), ("IS", 10)]).keep(1);
     for of in &catalog.resources {
         let words = of.item.title.as_deref().unwrap_or(&of.item.name);
         table.row(row(&of.item.uri, &of.server, words));
@@ -47,7 +47,7 @@ fn show_prompts(context: &Context, catalog: &Catalog, errors: &[ErrorRow]) -> Re
         let prompts: Vec<_> = catalog.prompts.iter().map(|of| with_server(of, &of.item.raw)).collect();
         return Ok(context.printer.json(&json!({"prompts": prompts, "errors": errors}))?);
     }
-    let mut table = Table::new(&[("NAME", 24), ("SERVER", 10), ("DOES", 24)]);
+    let mut table = Table::new(&[("NAME", 24), ("SERVER", 6), ("DOES", 10)]).keep(1);
     for of in &catalog.prompts {
         let arguments: Vec<String> = of
             .item

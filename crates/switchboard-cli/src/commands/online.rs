@@ -1,12 +1,12 @@
 //! What commands that use all servers share: the session, the wait with a sign of life, and what is said of the rest.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::convert::Infallible;
 
 use switchboard::catalog::Catalog;
 use switchboard::connect::Persistence;
 use switchboard::session::{Gate, LoadError, Options, ServerReport, Session};
-use switchboard::visible::excerpt;
+use switchboard::visible::{excerpt, shell_word};
 use switchboard::{Discovery, Provider, State};
 
 use super::{Context, connection, s, trust, unknown_server};
@@ -75,16 +75,14 @@ pub(super) fn with_session<T>(
     work: impl AsyncFnOnce(&Session, &Progress) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
     let is_wanted = !context.printer.json && context.printer.volume > Volume::Quiet;
-    let progress = Arc::new(Progress::new("connecting", is_wanted));
+    let progress = Progress::new("connecting", is_wanted);
     connection::block_on(progress.during(async {
         let session = Session::start(options).await;
         let using = async {
-            tell_who_is_missing(&session, &progress);
             if wait == Wait::Correct {
                 let window = session.discovery().settings.startup_window;
                 // Live lists are better than cached ones, if they come in time.
                 session.settled(Some(window)).await;
-                tell_who_is_missing(&session, &progress);
                 session.ready(Gate::Correct).await;
             }
             work(&session, &progress).await
@@ -93,6 +91,7 @@ pub(super) fn with_session<T>(
         let used = tokio::select! {
             used = using => used,
             () = connection::ctrl_c() => Err(CommandError::stopped()),
+            never = tell_who_is_missing(&session, &progress) => match never {},
         };
         tokio::select! {
             () = session.shutdown() => {}
@@ -131,16 +130,25 @@ pub(super) async fn found<T>(
     }
 }
 
-fn tell_who_is_missing(session: &Session, progress: &Progress) {
+/// Keeps the words about who is waited for true.
+async fn tell_who_is_missing(session: &Session, progress: &Progress) -> Infallible {
+    let mut events = session.events();
+    loop {
+        progress.wait(missing(session).unwrap_or_else(|| "asking what they offer".to_owned()));
+        if events.next().await.is_none() {
+            return std::future::pending().await;
+        }
+    }
+}
+
+fn missing(session: &Session) -> Option<String> {
     let waiting: Vec<String> = session
         .servers()
         .into_iter()
         .filter(|report| !report.status.is_settled())
         .map(|report| report.name)
         .collect();
-    if !waiting.is_empty() {
-        progress.say(format!("connecting to {}", waiting.join(", ")));
-    }
+    (!waiting.is_empty()).then(|| format!("connecting to {}", waiting.join(", ")))
 }
 
 /// What went wrong with servers, as data.
@@ -160,17 +168,25 @@ pub(super) fn error_rows(errors: &[LoadError]) -> Vec<ErrorRow> {
 /// Says what went wrong.
 pub(super) fn say_errors(context: &Context, errors: &[LoadError]) {
     for error in errors {
-        let failed = match &error.server {
-            Some(who) => format!("Failed to connect to \"{who}\""),
-            None => "The configuration cannot be read".to_owned(),
-        };
-        context.printer.remark(&format!("error: {failed}: {}", error.message));
-        if let Some(words) = &error.last_words {
-            context.printer.remark(&format!("  it said: {}", excerpt(words, 200)));
-        }
-        if let Some(hint) = &error.hint {
-            context.printer.remark(&format!("  hint: {hint}"));
-        }
+        let said = error.last_words.as_ref().map(|words| format!("it said: {}", excerpt(words, 200)));
+        let hint = error.hint.clone().or_else(|| {
+            let name = error.server.as_deref().filter(|_| error.code == INVALID)?;
+            Some(format!("switchboard why {}", shell_word(name)))
+        });
+        let rest: Vec<String> = said.into_iter().chain(hint.map(|hint| format!("hint: {hint}"))).collect();
+        context.printer.fault(&in_words(error), &rest);
+    }
+}
+
+/// The code of a definition that cannot be used. Nobody tried to connect to it.
+const INVALID: &str = "invalid-server";
+
+/// What went wrong, in the words of the contract.
+pub(super) fn in_words(error: &LoadError) -> String {
+    match &error.server {
+        Some(_) if error.code == INVALID => error.message.clone(),
+        Some(who) => format!("Failed to connect to \"{who}\": {}", error.message),
+        None => format!("The configuration cannot be read: {}", error.message),
     }
 }
 
@@ -178,7 +194,7 @@ pub(super) fn say_errors(context: &Context, errors: &[LoadError]) {
 pub(super) fn who_failed(session: &Session) -> Option<String> {
     let failed: Vec<String> = session.errors().into_iter().filter_map(|error| error.server).collect();
     let first = failed.first()?;
-    let word = switchboard::visible::shell_word(first);
+    let word = shell_word(first);
     Some(format!("not asked, since it does not work: {}; see switchboard test {word}", failed.join(", ")))
 }
 
@@ -188,7 +204,7 @@ pub(super) fn say_who_waits(context: &Context, discovery: &Discovery) {
         .servers
         .iter()
         .filter(|server| server.state() == State::Untrusted && server.origin.provider != Provider::BuiltIn)
-        .map(|server| switchboard::visible::shell_word(&server.name))
+        .map(|server| shell_word(&server.name))
         .collect();
     if !waiting.is_empty() {
         let names: Vec<_> = waiting.iter().map(String::as_str).collect();

@@ -41,8 +41,9 @@ pub(super) fn run(
             let messages: Vec<&Json> = prompt.messages.iter().collect();
             return Ok(context.printer.json(&json!({"server": server, "messages": messages}))?);
         }
-        let lines: Vec<String> = prompt.messages.iter().flat_map(|message| lines(&message.value())).collect();
-        Ok(context.printer.data(&lines)?)
+        let messages: Vec<String> =
+            prompt.messages.iter().map(|message| lines(&message.value()).join("\n")).collect();
+        Ok(context.printer.data(&[messages.join("\n\n")])?)
     };
     match server {
         Some(_) => online::with_session(context, online::options(context, &servers), Wait::Nothing, work)?,
@@ -116,6 +117,5 @@ fn lines(message: &Value) -> Vec<String> {
             }
         }
     }
-    lines.push(String::new());
     lines
 }

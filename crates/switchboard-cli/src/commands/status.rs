@@ -41,7 +41,7 @@ pub(super) fn run(context: &Context, names: &[String]) -> Result<Outcome, Comman
         context.printer.remark("Add one: switchboard add NAME -- COMMAND, or switchboard add NAME --url URL");
         return Ok(Outcome::Done);
     }
-    let mut table = Table::new(&[("NAME", 12), ("STATUS", 14), ("DETAIL", 20)]);
+    let mut table = Table::new(&[("NAME", 12), ("STATUS", 14), ("DETAIL", 16)]).keep(2).wrap_last();
     for row in &report.servers {
         let style = match row.status.as_str() {
             READY => GOOD,

@@ -1,31 +1,31 @@
 //! `tools`: the tools of every server, by the names a model sees.
 
-use std::time::SystemTime;
-
-use switchboard::Code;
-use switchboard::catalog::Entry;
-use switchboard::connect::Freshness;
+use switchboard::catalog::{Catalog, Entry};
 use switchboard::visible::excerpt;
+use switchboard::{Code, Problem};
 
 use super::listing::{self, Lists, Shown};
 use super::{Context, Outcome, s};
-use crate::age::age;
 use crate::args::Listing;
 use crate::error::CommandError;
 use crate::printer::{FAINT, STRONG, Volume};
 use crate::report::{ProblemRow, ToolRow, Toolbox};
 use crate::table::{Cell, Table};
 
+/// Columns that the rest of a line needs to make sense.
+const ROOM: usize = 24;
+
 pub(super) fn run(context: &Context, listing: &Listing) -> Result<Outcome, CommandError> {
-    listing::run(context, listing, Lists::Tools, |shown| show(context, shown))
+    listing::run(context, listing, Lists::Tools, |shown| show(context, listing, shown))
 }
 
-fn show(context: &Context, shown: &Shown<'_>) -> Result<(), CommandError> {
+fn show(context: &Context, listing: &Listing, shown: &Shown<'_>) -> Result<(), CommandError> {
     let catalog = shown.catalog;
     if context.printer.json {
         let tools = catalog.tools.iter().map(ToolRow::from).collect();
         // Who waits for approval is missing from the list, and must be seen to be.
-        let untrusted = shown.discovery.problems.iter().filter(|problem| problem.code == Code::Untrusted);
+        let waits = |problem: &&Problem| problem.code == Code::Untrusted && listing.servers.is_empty();
+        let untrusted = shown.discovery.problems.iter().filter(waits);
         let problems = catalog.problems.iter().chain(untrusted).map(ProblemRow::from).collect();
         context.printer.json(&Toolbox { tools, errors: &shown.errors, problems })?;
         return Ok(());
@@ -33,11 +33,7 @@ fn show(context: &Context, shown: &Shown<'_>) -> Result<(), CommandError> {
     if catalog.tools.is_empty() {
         context.printer.remark("No tools.");
     } else {
-        let mut table = Table::new(&[("NAME", 24), ("SERVER", 10), ("DOES", 30)]);
-        for entry in &catalog.tools {
-            table.row(row(entry));
-        }
-        context.printer.data(&table.lines(context.printer.width))?;
+        context.printer.data(&table(catalog, context.printer.width).lines(context.printer.width))?;
         context.printer.remark("");
         let servers: std::collections::BTreeSet<_> =
             catalog.tools.iter().map(|entry| &entry.server).collect();
@@ -50,20 +46,31 @@ fn show(context: &Context, shown: &Shown<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn row(entry: &Entry) -> Vec<Cell> {
+/// On a narrow terminal the server is left out: it is part of the name.
+fn table(catalog: &Catalog, width: Option<usize>) -> Table {
+    let widest =
+        |text: fn(&Entry) -> &str| catalog.tools.iter().map(|entry| text(entry).len()).max().unwrap_or(0);
+    let (names, servers) = (widest(|entry| &entry.name), widest(|entry| &entry.server));
+    if width.is_none_or(|width| names + servers + ROOM <= width) {
+        let mut table = Table::new(&[("NAME", 24), ("SERVER", 10), ("DOES", 20)]).keep(1);
+        for entry in &catalog.tools {
+            table.row(vec![name(entry), Cell::new(excerpt(&entry.server, 40)), does(entry)]);
+        }
+        return table;
+    }
+    let mut table = Table::new(&[("NAME", 24), ("DOES", 10)]).keep(1);
+    for entry in &catalog.tools {
+        table.row(vec![name(entry), does(entry)]);
+    }
+    table
+}
+
+fn name(entry: &Entry) -> Cell {
+    Cell::styled(entry.name.clone(), STRONG)
+}
+
+fn does(entry: &Entry) -> Cell {
     let words = entry.tool.title.as_deref().or(entry.tool.description.as_deref()).unwrap_or_default();
     let line = words.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    // Of a list from last time, how old it is; of a live one nothing needs saying.
-    let note = match entry.freshness {
-        Freshness::Live => String::new(),
-        Freshness::Cached { at } => match age(at, SystemTime::now()) {
-            Some(age) => format!(" ({age} old)"),
-            None => " (from just now)".to_owned(),
-        },
-    };
-    vec![
-        Cell::styled(entry.name.clone(), STRONG),
-        Cell::new(excerpt(&entry.server, 40)),
-        Cell::styled(format!("{}{note}", excerpt(line, 120)), FAINT),
-    ]
+    Cell::styled(excerpt(line, 120), FAINT)
 }

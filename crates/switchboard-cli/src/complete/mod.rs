@@ -5,7 +5,6 @@
 
 mod line;
 mod offers;
-mod schema;
 
 use std::ffi::OsString;
 use std::io::{self, Write};

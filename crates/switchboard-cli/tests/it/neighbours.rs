@@ -91,7 +91,10 @@ fn nobody_waits_for_one_that_is_known_while_another_answers() {
     std::fs::write(other.path(), mute().to_string()).unwrap();
     let seen = run(&sandbox, &["tools"]);
     assert!(seen.contains("mcp_other_echo") && seen.ends_with("--- exit 0\n"), "{seen}");
-    assert!(seen.contains("shown as of last time: other (--wait waits for them)"), "{seen}");
+    assert!(
+        seen.contains("shown as of last time: other (just now)\n  hint: --wait waits for them"),
+        "{seen}"
+    );
 }
 
 #[test]
