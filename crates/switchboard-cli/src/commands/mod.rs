@@ -40,6 +40,10 @@ use crate::printer::{Printer, Volume};
 /// The verb that makes this program the guard of a server instead.
 pub(crate) const GUARD: &str = "__guard";
 
+/// What to do on a machine without servers.
+pub(crate) const ADD_ONE: &str =
+    "Add one: switchboard add NAME -- COMMAND, or switchboard add NAME --url URL";
+
 /// What every command gets.
 #[derive(Debug)]
 pub(crate) struct Context {

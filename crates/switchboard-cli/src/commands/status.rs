@@ -11,7 +11,7 @@ use switchboard::resolve::{self, Program, find_program};
 use switchboard::visible::{excerpt, shell_word};
 use switchboard::{Discovery, Env, Server, ServerSpec, State, session};
 
-use super::{Context, Outcome, is_this_program, online, s, unknown_server};
+use super::{ADD_ONE, Context, Outcome, is_this_program, online, s, unknown_server};
 use crate::age::age;
 use crate::error::CommandError;
 use crate::printer::{BAD, FAINT, GOOD, STRONG, WAITING};
@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context, names: &[String]) -> Result<Outcome, Comman
     }
     if report.servers.is_empty() {
         context.printer.remark("No servers found.");
-        context.printer.remark("Add one: switchboard add NAME -- COMMAND, or switchboard add NAME --url URL");
+        context.printer.remark(ADD_ONE);
         return Ok(Outcome::Done);
     }
     let mut table = Table::new(&[("NAME", 12), ("STATUS", 14), ("DETAIL", 16)]).keep(2).wrap_last();

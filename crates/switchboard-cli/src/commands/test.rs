@@ -14,7 +14,7 @@ use switchboard::wire::{Cause, Ending, Era, Memory, Obstacle, Step, Steps, Trace
 use switchboard::{Explain, Origin, Problem, Provider, Scope};
 
 use super::connection::{self, Wishes, connectable};
-use super::{Context, Outcome, add};
+use super::{Context, Outcome, add, trust};
 use crate::args::{Add, Test};
 use crate::error::{CommandError, Kind};
 use crate::printer::{BAD, FAINT, GOOD, STRONG, Volume, problem_lines};
@@ -26,6 +26,9 @@ const LAST_WORDS: usize = 20;
 const FEW_WORDS: usize = 3;
 
 pub(super) fn run(context: &Context, test: Test) -> Result<Outcome, CommandError> {
+    if let Some(name) = &test.name {
+        trust::offer_new(context, std::slice::from_ref(name))?;
+    }
     let discovery = context.discover();
     let timeout = test.timeout.map(Limit::from_millis).or(discovery.settings.timeout_override);
     let trace = test.trace.as_deref().map(|path| open_trace(context, path)).transpose()?;

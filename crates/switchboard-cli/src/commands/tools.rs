@@ -5,7 +5,7 @@ use switchboard::visible::excerpt;
 use switchboard::{Code, Problem};
 
 use super::listing::{self, Lists, Shown};
-use super::{Context, Outcome, s};
+use super::{ADD_ONE, Context, Outcome, s};
 use crate::args::Listing;
 use crate::error::CommandError;
 use crate::printer::{FAINT, STRONG, Volume};
@@ -32,6 +32,9 @@ fn show(context: &Context, listing: &Listing, shown: &Shown<'_>) -> Result<(), C
     }
     if catalog.tools.is_empty() {
         context.printer.remark("No tools.");
+        if shown.discovery.servers.is_empty() {
+            context.printer.remark(ADD_ONE);
+        }
     } else {
         context.printer.data(&table(catalog, context.printer.width).lines(context.printer.width))?;
         context.printer.remark("");

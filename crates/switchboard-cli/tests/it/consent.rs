@@ -46,6 +46,10 @@ fn a_no_is_remembered_and_the_list_goes_on() {
     screen.send("n\r");
     assert_eq!(screen.end(), 7);
     assert!(other.log().is_empty(), "it was never started");
+    let mut screen = Screen::open(&sandbox, 100, &["test", "stranger"]);
+    screen.wait_for("Approve stranger?");
+    screen.send("y\r");
+    assert_eq!(screen.end(), 0, "{}", screen.text());
 }
 
 #[test]

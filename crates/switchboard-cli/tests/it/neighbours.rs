@@ -112,7 +112,8 @@ fn without_any_answer_a_list_fails_and_shows_what_is_known() {
     run(&sandbox, &["tools"]);
     assert!(run(&sandbox, &["tools"]).ends_with("--- exit 0\n"));
     // Nothing to ask is no failure, nothing that can be used is one.
-    assert!(run(&home(&json!({})), &["tools"]).ends_with("--- exit 0\n"));
+    let seen = run(&home(&json!({})), &["tools"]);
+    assert!(seen.contains("Add one: switchboard add NAME") && seen.ends_with("--- exit 0\n"), "{seen}");
     assert!(
         run(&home(&json!({"bad": {"url": "https://x", "command": "y"}})), &["tools"])
             .ends_with("--- exit 4\n")
