@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use switchboard::config::edit::EditError;
 use switchboard::config::write::WriteError;
+use switchboard::visible::excerpt;
 use switchboard::{Env, Explain};
 
 /// The kinds of failure, by exit code.
@@ -43,6 +44,8 @@ struct Words {
     hint: Option<String>,
     server: Option<String>,
     place: Option<(PathBuf, u32)>,
+    /// The last line the server wrote to its standard error.
+    said: Option<String>,
 }
 
 impl CommandError {
@@ -51,7 +54,8 @@ impl CommandError {
     }
 
     pub(crate) fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
-        let words = Words { code, message: message.into(), hint: None, server: None, place: None };
+        let words =
+            Words { code, message: message.into(), hint: None, server: None, place: None, said: None };
         Self { kind, words: Box::new(words) }
     }
 
@@ -88,6 +92,13 @@ impl CommandError {
         self
     }
 
+    /// What the server itself said last.
+    #[must_use]
+    pub(crate) fn last_words(mut self, words: Option<&str>) -> Self {
+        self.words.said = words.map(|words| excerpt(words, 200));
+        self
+    }
+
     /// The lines for people: what happened, where, what to do.
     pub(crate) fn lines(&self, env: Option<&Env>) -> (String, Vec<String>) {
         let mut lines = Vec::new();
@@ -95,6 +106,7 @@ impl CommandError {
             let shown = env.map_or_else(|| path.display().to_string(), |env| env.display(path));
             lines.push(format!("{shown} line {line}"));
         }
+        lines.extend(self.words.said.iter().map(|words| format!("it said: {words}")));
         lines.extend(self.words.hint.iter().map(|hint| format!("hint: {hint}")));
         (self.words.message.clone(), lines)
     }
@@ -107,6 +119,9 @@ impl CommandError {
         if let Some(server) = &self.words.server {
             error["server"] = json!(server);
         }
+        if let Some(words) = &self.words.said {
+            error["lastWords"] = json!(words);
+        }
         json!({ "error": error })
     }
 
@@ -117,6 +132,7 @@ impl CommandError {
             hint: error.hint(),
             server: error.server().map(str::to_owned),
             place: error.place().and_then(|(path, line)| Some((path.to_owned(), line?))),
+            said: None,
         };
         Self { kind, words: Box::new(words) }
     }

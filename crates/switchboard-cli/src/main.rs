@@ -2,7 +2,6 @@
 
 mod age;
 mod args;
-mod arguments;
 mod commands;
 mod complete;
 mod error;

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use serde::Serialize;
-use switchboard::catalog::Entry;
+use switchboard::calls::Outcome;
+use switchboard::catalog::{Entry, Verdict};
 use switchboard::config::{Because, ServerSpec, SetAside, Transport};
 use switchboard::connect::Freshness;
 use switchboard::examine::Counts;
@@ -112,6 +113,57 @@ pub(crate) struct StatusRow {
     pub(crate) status: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) detail: Option<String>,
+}
+
+/// `call`. What the server sent stays as it was written.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Call<'a> {
+    name: &'a str,
+    server: &'a str,
+    tool: &'a str,
+    is_error: bool,
+    content: Vec<&'a Json>,
+    text: &'a str,
+    elapsed_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_content: Option<&'a Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meta: Option<&'a Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    violations: Option<Vec<Violation<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unchecked: Option<&'a str>,
+}
+
+/// Where a structured result is not what the tool promises.
+#[derive(Debug, Serialize)]
+pub(crate) struct Violation<'a> {
+    at: &'a str,
+    message: &'a str,
+}
+
+impl<'a> From<&'a Outcome> for Call<'a> {
+    fn from(outcome: &'a Outcome) -> Self {
+        let (violations, unchecked) = match &outcome.verdict {
+            None | Some(Verdict::Kept) => (None, None),
+            Some(Verdict::Broken { at, what }) => (Some(vec![Violation { at, message: what }]), None),
+            Some(Verdict::Unclear { reason }) => (None, Some(reason.as_str())),
+        };
+        Self {
+            name: &outcome.name,
+            server: &outcome.server,
+            tool: &outcome.tool,
+            is_error: outcome.is_error,
+            content: outcome.content(),
+            text: &outcome.shaped.text,
+            elapsed_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
+            structured_content: outcome.result.structured.as_ref(),
+            meta: outcome.result.meta.as_ref(),
+            violations,
+            unchecked,
+        }
+    }
 }
 
 /// `doctor`.
@@ -262,6 +314,7 @@ pub(crate) struct TestStep {
 
 /// An error of a server.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ErrorRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) server: Option<String>,
@@ -270,6 +323,8 @@ pub(crate) struct ErrorRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hint: Option<String>,
     pub(crate) retryable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) last_words: Option<String>,
 }
 
 /// `tools`.

@@ -25,12 +25,15 @@ pub trait Host: Send + Sync + 'static {
 
     /// Whether a call may be made. Without anybody to ask, it may not.
     fn permit(&self, question: Permission) -> Reply<'_, Permit> {
-        let reason = format!("`{}` needs approval and nobody is there to ask", question.name);
-        Box::pin(std::future::ready(Permit::Deny { reason }))
+        Box::pin(std::future::ready(nobody(&question)))
     }
 
     /// A question to the model: the parameters of `sampling/createMessage`, and its result or why not.
     fn sample(&self, server: String, params: Json) -> Reply<'_, Result<Json, String>>;
+}
+
+fn nobody(question: &Permission) -> Permit {
+    Permit::Deny { reason: format!("`{}` needs approval and nobody is there to ask", question.name) }
 }
 
 /// A call that needs the user's yes.
@@ -60,6 +63,8 @@ pub enum Permit {
         /// Why, for the model.
         reason: String,
     },
+    /// Nobody can say now: the call is not made, and is handed back so that it can be asked for later.
+    Defer,
 }
 
 /// What a host can be asked.
@@ -135,6 +140,18 @@ pub enum Answer {
 pub struct Headless {
     /// The folders to name; none means servers are not told that they may ask.
     pub folders: Vec<PathBuf>,
+    /// What becomes of a call that needs the user's yes.
+    pub unasked: Unasked,
+}
+
+/// What becomes of a call that needs a yes when nobody is there to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unasked {
+    /// It is denied.
+    #[default]
+    Deny,
+    /// It waits: whoever made it gets it back and can ask later.
+    Defer,
 }
 
 impl Host for Headless {
@@ -144,6 +161,13 @@ impl Host for Headless {
 
     fn roots(&self) -> Vec<Root> {
         self.folders.iter().map(|folder| Root::new(folder)).collect()
+    }
+
+    fn permit(&self, question: Permission) -> Reply<'_, Permit> {
+        Box::pin(std::future::ready(match self.unasked {
+            Unasked::Deny => nobody(&question),
+            Unasked::Defer => Permit::Defer,
+        }))
     }
 
     fn elicit(&self, _question: Elicitation) -> Reply<'_, Answer> {

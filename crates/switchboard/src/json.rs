@@ -110,6 +110,13 @@ impl Serialize for Json {
     }
 }
 
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw: Box<RawValue> = Deserialize::deserialize(deserializer)?;
+        Ok(Self(Bytes::from(String::from(Box::<str>::from(raw)))))
+    }
+}
+
 // Readers of what others wrote: each takes what it can use and says nothing of the rest, which stays in the text.
 
 /// The values under the given keys; nothing when the text is no object. Of a key that comes twice the last one counts.

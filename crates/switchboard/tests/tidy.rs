@@ -110,6 +110,26 @@ fn no_file_is_a_place_nobody_wants_to_live_in() {
     }
 }
 
+/// Some module comments say which test shows what. A test that is renamed is renamed there as well.
+#[test]
+fn tests_that_are_named_in_comments_exist() {
+    let texts: Vec<String> = all().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let is_name = |word: &&str| {
+        word.matches('_').count() >= 2 && word.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+    };
+    let mut n_named = 0;
+    for path in all().iter().filter(|path| path.components().any(|part| part.as_os_str() == "session")) {
+        let text = fs::read_to_string(path).unwrap();
+        let comment = text.lines().filter(|line| line.starts_with("//! "));
+        for name in comment.flat_map(|line| line.split('`').skip(1).step_by(2)).filter(is_name) {
+            n_named += 1;
+            let head = format!("fn {name}(");
+            assert!(texts.iter().any(|text| text.contains(&head)), "{}: there is no {name}", path.display());
+        }
+    }
+    assert!(n_named > 80, "only {n_named} are named");
+}
+
 #[test]
 fn no_marker_words_and_no_ignored_tests() {
     // Put together, so that this file does not name them.

@@ -4,21 +4,21 @@ use std::cell::Cell;
 use std::io::Read;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
-use switchboard::calls::{self, CallError, Outcome as Called, Request};
-use switchboard::catalog::{Catalog, Entry, Missed, naming};
+use serde_json::{Map, Value};
+use switchboard::calls::{CallError, Coercion, Outcome as Called, Request, arguments, complete, usage};
+use switchboard::catalog::{Catalog, Entry, Missed, Verdict, naming};
 use switchboard::config::settings::NameStyle;
 use switchboard::json::Json;
 use switchboard::session::{self, LoadError, Session};
-use switchboard::visible::excerpt;
 use switchboard::{Server, State};
 
 use super::online::{self, Wait};
 use super::{Context, Outcome, connection, trust};
 use crate::args::Call;
-use crate::arguments;
 use crate::error::{CommandError, Kind};
+use crate::printer::Volume;
 use crate::progress::Progress;
+use crate::report;
 
 /// No limit, as near as a clock can come to it.
 const FOREVER: Duration = Duration::from_hours(24 * 365);
@@ -40,7 +40,7 @@ fn find_and_perform(
 ) -> Result<Outcome, CommandError> {
     let given = given(context, call)?;
     let work = async |session: &Session, progress: &Progress| {
-        let prepared = prepare(call, session, given.as_ref())?;
+        let prepared = prepare(call, session, given.clone())?;
         is_under_way.set(true);
         perform(context, call, (session, progress), prepared).await
     };
@@ -96,20 +96,10 @@ fn begins_with(spelling: &str, server: &Server) -> bool {
 }
 
 /// The tool that is meant, and what it is called with.
-fn prepare(
-    call: &Call,
-    session: &Session,
-    given: Option<&Map<String, Value>>,
-) -> Result<(Entry, Map<String, Value>), CommandError> {
+fn prepare(call: &Call, session: &Session, given: Option<Json>) -> Result<(Entry, Json), CommandError> {
     let catalog = session.catalog();
     let entry = find(&catalog, session, call)?;
-    let wanted = match given {
-        Some(given) => given.clone(),
-        None => calls::arguments(&call.arguments, &entry.input_schema).map_err(|error| {
-            CommandError::usage("bad-arguments", error.to_string()).server(&entry.server).hint(usage(entry))
-        })?,
-    };
-    complete(entry, &wanted)?;
+    let wanted = wanted(entry, call, given)?;
     Ok((entry.clone(), wanted))
 }
 
@@ -117,7 +107,7 @@ async fn perform(
     context: &Context,
     call: &Call,
     (session, progress): (&Session, &Progress),
-    (entry, wanted): (Entry, Map<String, Value>),
+    (entry, wanted): (Entry, Json),
 ) -> Result<(), CommandError> {
     let timeout = call.timeout.map(|ms| if ms == 0 { FOREVER } else { Duration::from_millis(ms) });
     progress.say(format!("calling {}", entry.name));
@@ -127,10 +117,8 @@ async fn perform(
         progress.say(format!("calling {}, {}{total}{words}", entry.name, heard.progress));
     };
     let request = Request { timeout, on_progress: Some(&mut hear) };
-    let outcome = session
-        .call_approved(&entry, &Json::from(Value::Object(wanted)), request)
-        .await
-        .map_err(|error| failed(&entry, &error))?;
+    let outcome =
+        session.call_approved(&entry, &wanted, request).await.map_err(|error| failed(&entry, &error))?;
     progress.end();
     show(context, &outcome)?;
     if outcome.is_error {
@@ -175,34 +163,43 @@ fn find<'a>(catalog: &'a Catalog, session: &Session, call: &Call) -> Result<&'a 
 fn unreachable(error: &LoadError) -> CommandError {
     let name = error.server.clone().unwrap_or_default();
     let kind = if error.needs_login { Kind::LoginNeeded } else { Kind::Unreachable };
-    let said = error.last_words.as_ref().map(|words| format!("; it said: {}", excerpt(words, 200)));
-    let message = format!("{}{}", online::in_words(error), said.unwrap_or_default());
-    let failed = CommandError::new(kind, error.code, message).server(&name);
+    let failed = CommandError::new(kind, error.code, online::in_words(error))
+        .server(&name)
+        .last_words(error.last_words.as_deref());
     match &error.hint {
         Some(hint) => failed.hint(hint),
         None => failed,
     }
 }
 
-/// Refuses a call that lacks what the tool says it needs.
-fn complete(entry: &Entry, wanted: &Map<String, Value>) -> Result<(), CommandError> {
-    let schema = entry.input_schema.value();
-    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let missing: Vec<_> = required.filter(|name| !wanted.contains_key(*name)).collect();
-    if missing.is_empty() {
-        return Ok(());
+/// The arguments, if they can be right. What was given as JSON is sent as it was written.
+fn wanted(entry: &Entry, call: &Call, given: Option<Json>) -> Result<Json, CommandError> {
+    let schema = &entry.input_schema;
+    let wrong = |error: Coercion| {
+        let message = match &error {
+            Coercion::Missing { names } => format!("`{}` also needs {}", entry.name, names.join(", ")),
+            other => other.to_string(),
+        };
+        let hint = match (&error, usage(schema)) {
+            (Coercion::Inexact { .. }, _) => "give all arguments as JSON: --args '{...}'".to_owned(),
+            (_, Some(usage)) => format!("it takes {usage}"),
+            (_, None) => format!("see its schema: switchboard tools {} --json", entry.server),
+        };
+        CommandError::usage("bad-arguments", message).server(&entry.server).hint(hint)
+    };
+    if let Some(given) = given {
+        // What nests too deep to be looked at is for the server to judge.
+        let fields: Option<Map<String, Value>> = given.parse().ok();
+        fields.map_or(Ok(()), |fields| complete(&fields, schema)).map_err(wrong)?;
+        return Ok(given);
     }
-    let message = format!("`{}` also needs {}", entry.name, missing.join(", "));
-    Err(CommandError::usage("bad-arguments", message).server(&entry.server).hint(usage(entry)))
-}
-
-/// How to call it.
-fn usage(entry: &Entry) -> String {
-    arguments::usage(&entry.name, &entry.input_schema.value())
+    let typed = arguments(&call.arguments, schema).map_err(wrong)?;
+    complete(&typed, schema).map_err(wrong)?;
+    Ok(Value::Object(typed).into())
 }
 
 /// Arguments given as one JSON text.
-fn given(context: &Context, call: &Call) -> Result<Option<Map<String, Value>>, CommandError> {
+fn given(context: &Context, call: &Call) -> Result<Option<Json>, CommandError> {
     let Some(source) = &call.args else { return Ok(None) };
     let unreadable = |error: std::io::Error| {
         CommandError::usage("bad-arguments", format!("cannot read the arguments: {error}"))
@@ -216,8 +213,8 @@ fn given(context: &Context, call: &Call) -> Result<Option<Map<String, Value>>, C
         }
         None => source.clone(),
     };
-    match serde_json::from_str(&text) {
-        Ok(Value::Object(arguments)) => Ok(Some(arguments)),
+    match Json::from_text(text.trim()) {
+        Ok(json) if json.as_str().starts_with('{') => Ok(Some(json)),
         Ok(_) => Err(CommandError::usage("bad-arguments", "the arguments must be a JSON object")),
         Err(error) => {
             Err(CommandError::usage("bad-arguments", format!("the arguments are not JSON: {error}")))
@@ -227,7 +224,10 @@ fn given(context: &Context, call: &Call) -> Result<Option<Map<String, Value>>, C
 
 fn failed(entry: &Entry, error: &CallError) -> CommandError {
     let kind = match error {
-        CallError::Denied { .. } => Kind::NotApproved,
+        CallError::Denied { .. } | CallError::Deferred { .. } | CallError::Outdated { .. } => {
+            Kind::NotApproved
+        }
+        CallError::Arguments { .. } => Kind::Usage,
         _ if error.needs_login() => Kind::LoginNeeded,
         _ if error.is_outcome_unknown() => Kind::OutcomeUnknown,
         CallError::Failed { error, .. } if matches!(error.cause, switchboard::wire::Cause::Rpc(_)) => {
@@ -238,31 +238,33 @@ fn failed(entry: &Entry, error: &CallError) -> CommandError {
         | CallError::TooLate { .. }
         | CallError::Failed { .. } => Kind::Unreachable,
     };
-    let failed = CommandError::explained(kind, error).server(&entry.server);
+    let failed = CommandError::explained(kind, error).server(&entry.server).last_words(error.last_words());
     match error {
-        CallError::Denied { .. } => failed,
+        CallError::Denied { .. } | CallError::Arguments { .. } => failed,
         _ => failed.reworded(|_| error.text()),
     }
 }
 
 fn show(context: &Context, outcome: &Called) -> Result<(), CommandError> {
     if context.printer.json {
-        let mut report = json!({
-            "name": outcome.name,
-            "server": outcome.server,
-            "tool": outcome.tool,
-            "isError": outcome.is_error,
-            "content": outcome.content(),
-            "text": outcome.shaped.text,
-            "elapsedMs": u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
-        });
-        if let Some(structured) = &outcome.result.structured {
-            report["structuredContent"] = structured.value();
-        }
-        if let Some(meta) = &outcome.result.meta {
-            report["meta"] = meta.value();
-        }
-        return Ok(context.printer.json(&report)?);
+        return Ok(context.printer.json(&report::Call::from(outcome))?);
     }
-    Ok(context.printer.text(&outcome.shaped.text)?)
+    if outcome.is_cut && outcome.spilled.is_none() {
+        // It could not be kept anywhere else.
+        context.printer.text(&outcome.whole_text())?;
+    } else {
+        context.printer.text(outcome.said())?;
+    }
+    match &outcome.verdict {
+        Some(Verdict::Unclear { reason }) if context.printer.volume == Volume::Verbose => {
+            context
+                .printer
+                .remark(&format!("the result was not checked against the tool's output schema: {reason}"));
+        }
+        _ => {}
+    }
+    if let Some(warning) = outcome.warning() {
+        context.printer.remark(&format!("warning: {warning}"));
+    }
+    Ok(())
 }

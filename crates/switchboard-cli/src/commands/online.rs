@@ -161,6 +161,7 @@ pub(super) fn error_rows(errors: &[LoadError]) -> Vec<ErrorRow> {
             message: error.message.clone(),
             hint: error.hint.clone(),
             retryable: error.retryable,
+            last_words: error.last_words.as_deref().map(|words| excerpt(words, 200)),
         })
         .collect()
 }

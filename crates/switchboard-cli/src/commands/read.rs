@@ -114,7 +114,7 @@ pub(super) fn failed(error: &CallError) -> CommandError {
         CallError::Failed { error, .. } if matches!(error.cause, Cause::Rpc(_)) => Kind::ToolFailed,
         _ => Kind::Unreachable,
     };
-    let failed = CommandError::explained(kind, error);
+    let failed = CommandError::explained(kind, error).last_words(error.last_words());
     match error.server() {
         Some(server) => failed.server(server),
         None => failed,

@@ -103,7 +103,7 @@ fn look(
                 return Err(unresolved(name, &error));
             }
         };
-        let host = Arc::new(Headless { folders: vec![context.env.cwd().to_owned()] });
+        let host = Arc::new(Headless { folders: vec![context.env.cwd().to_owned()], ..Headless::default() });
         let conduct = &subject.spec.conduct;
         let wishes = Wishes { conduct, timeout, host, trace, steps };
         let terms = connection::terms(context, &launch, wishes);
@@ -159,6 +159,7 @@ fn stillborn(name: &str, error: &switchboard::resolve::Error) -> TestReport {
             code: error.code(),
             message: error.message(),
             hint: error.hint(),
+            last_words: None,
             retryable: false,
         }),
         ..TestReport::default()
@@ -260,6 +261,8 @@ fn report(subject: &Subject<'_>, seen: &Examination) -> TestReport {
             message: error.message(),
             hint: hint(subject, seen),
             retryable: error.is_transient(),
+            // All it said is in `stderrTail`.
+            last_words: None,
         }),
     }
 }

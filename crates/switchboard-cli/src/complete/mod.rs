@@ -5,6 +5,7 @@
 
 mod line;
 mod offers;
+mod schema;
 
 use std::ffi::OsString;
 use std::io::{self, Write};

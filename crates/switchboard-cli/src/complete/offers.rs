@@ -12,7 +12,8 @@ use switchboard::offer::Prompt;
 use switchboard::{Consent, Discovery, Env, Options, Provider, Server, State, discover, session};
 
 use super::line::Typed;
-use crate::{arguments, commands};
+use super::schema;
+use crate::commands;
 
 /// What stands at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,11 +187,11 @@ fn tool_arguments(catalog: &Catalog, typed: &Typed, word: &str, env: &Env) -> Ve
     let Ok(entry) = catalog.find(tool, typed.server.as_deref()) else { return Vec::new() };
     let schema = entry.input_schema.value();
     let Some((key, value)) = word.split_once('=') else {
-        let all = arguments::list(&schema).into_iter();
+        let all = schema::arguments(&schema).into_iter();
         let open = all.filter(|argument| argument.is_list || !is_given(typed, argument.name));
         return keys(open.map(|argument| (argument.name, argument.help)), word);
     };
-    let values = arguments::values(&schema, key);
+    let values = schema::values(&schema, key);
     if values.is_empty() && is_path(&schema, key) {
         return files(value, "", env).into_iter().map(|file| file.add_prefix(format!("{key}="))).collect();
     }

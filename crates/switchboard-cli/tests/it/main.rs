@@ -14,6 +14,7 @@ mod hostile;
 mod import;
 mod interrupt;
 mod inventory;
+mod late;
 mod list;
 mod neighbours;
 mod online;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::{Fake, FakeScript, Sandbox, fake_server};
 
-use crate::{json, run, session};
+use crate::{json, run, session, switchboard};
 
 /// A home with one scripted server and nothing built in.
 fn world(script: Value, conduct: &Value) -> (Sandbox, FakeScript) {
@@ -95,6 +95,77 @@ fn a_call_and_every_way_it_can_end() {
 }
 
 #[test]
+fn arguments_that_would_fail_are_refused_with_what_the_tool_takes() {
+    let strict = json!({
+        "type": "object", "required": ["city"], "additionalProperties": false,
+        "properties": {"city": {"type": "string"}, "unit": {"enum": ["c", "f"]}, "days": {"type": "integer"}}});
+    let tools = json!([{"name": "weather", "inputSchema": strict}, {"name": "any", "inputSchema": {"type": "object"}}]);
+    let (sandbox, script) = world(json!({"tools": tools}), &json!({}));
+    insta::assert_snapshot!(session(
+        &sandbox,
+        &[
+            &["call", "fake/weather"],
+            &["call", "fake/weather", "citty=Oslo"],
+            &["call", "fake/weather", "city=Oslo", "unit=k"],
+            &["call", "fake/weather", "city=Oslo", "city=Bergen"],
+            &["call", "fake/weather", "city=Oslo", "days=123456789012345678901"],
+            &["call", "fake/weather", "--args", r#"{"city": "Oslo", "where": 1}"#],
+            &["call", "fake/weather", "--args", "[1]"],
+        ]
+    ));
+    assert!(!script.methods().iter().any(|method| method == "tools/call"), "nothing was sent");
+    // As JSON any number can be given, and is sent as it was written.
+    let given = r#"{"id": 123456789012345678901234567890}"#;
+    assert!(run(&sandbox, &["call", "fake/any", "--args", given]).contains("--- exit 0"));
+}
+
+#[test]
+fn a_result_that_is_not_what_was_promised_is_shown_and_marked() {
+    let output = json!({"type": "object", "properties": {"t": {"type": "number"}}, "required": ["t"]});
+    let odd = json!({"type": "object", "properties": {"t": {"$ref": "https://example.com/t"}}});
+    let input = json!({"type": "object"});
+    let tools = json!([
+        {"name": "weather", "inputSchema": input, "outputSchema": output},
+        {"name": "odd", "inputSchema": input, "outputSchema": odd}]);
+    let result = json!({"content": [{"type": "text", "text": "warm"}], "structuredContent": {"t": "warm"}});
+    let (sandbox, _script) =
+        world(json!({"tools": tools, "on": {"tools/call": [{"result": result}]}}), &json!({}));
+    insta::assert_snapshot!(session(
+        &sandbox,
+        &[
+            &["call", "fake/weather"],
+            &["-q", "call", "fake/weather"],
+            &["call", "fake/odd"],
+            &["-v", "call", "fake/odd"]
+        ]
+    ));
+    let report = json(&sandbox, &["call", "fake/weather", "--json"]);
+    let message = "the value is not of type \"number\"";
+    assert_eq!(report["violations"], json!([{"at": "/t", "message": message}]));
+    assert_eq!(report["structuredContent"], json!({"t": "warm"}));
+    assert!(report["text"].as_str().unwrap().ends_with(&format!("output schema: /t: {message}]")));
+    let report = json(&sandbox, &["call", "fake/odd", "--json"]);
+    assert!(report["unchecked"].as_str().unwrap().contains("example.com") && report["violations"].is_null());
+}
+
+#[test]
+fn what_a_server_sent_stays_as_it_was_written() {
+    // Deeper than readers go, and with more digits than they keep.
+    let deep = "[".repeat(200) + &"]".repeat(200);
+    let raw = format!(r#"{{"type":"odd","id":123456789012345678901234567890,"x":1.10,"deep":{deep}}}"#);
+    let answer = |id: u32| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{raw}],"structuredContent":{raw}}}}}"#)
+            + "\n"
+    };
+    let answers: Vec<_> = (1..9).map(|id| json!({"raw": answer(id)})).collect();
+    let (sandbox, _script) = world(json!({"on": {"tools/call": answers}}), &json!({}));
+    let seen = run(&sandbox, &["call", "fake/echo", "text=x", "--json"]);
+    assert!(seen.contains("--- exit 0") && seen.matches(&raw).count() == 2, "{seen}");
+    let seen = run(&sandbox, &["call", "fake/echo", "text=x"]);
+    assert!(seen.contains("--- exit 0") && seen.contains("123456789012345678901234567890"), "{seen}");
+}
+
+#[test]
 fn failures_have_their_exit_codes() {
     let cases = [
         (
@@ -117,6 +188,27 @@ fn failures_have_their_exit_codes() {
         .write("~/.switchboard/mcp.json", json!({"mcpServers": {"locked": {"url": fake.url()}}}).to_string());
     assert!(run(&sandbox, &["call", "locked/x"]).contains("--- exit 3"));
     assert!(run(&sandbox, &["tools", "locked"]).contains("--- exit 4"));
+}
+
+#[test]
+fn the_last_words_of_a_server_are_shown() {
+    let words = json!({"stderr": "disk full\n"});
+    let cases = [
+        json!({"start": [words, {"exit": 1}]}),
+        json!({"on": {"tools/list": [words, {"exit": 1}]}}),
+        json!({"on": {"tools/call": [words, {"exit": 1}]}}),
+        json!({"on": {"tools/call": [words, {"silent": true}]}}),
+    ];
+    for script in cases {
+        let (sandbox, _script) = world(script.clone(), &json!({"timeout": 1500}));
+        let seen = run(&sandbox, &["call", "fake/echo", "text=x"]);
+        assert!(seen.contains("\n  it said: disk full\n"), "{script} {seen}");
+        let output = switchboard(&sandbox).args(["call", "fake/echo", "text=x", "--json"]).output().unwrap();
+        let error: Value = serde_json::from_slice(&output.stderr).unwrap();
+        assert_eq!(error["error"]["lastWords"], "disk full", "{script}");
+    }
+    let (sandbox, _script) = world(json!({"start": [words, {"exit": 1}]}), &json!({}));
+    assert_eq!(json(&sandbox, &["tools", "--json"])["errors"][0]["lastWords"], "disk full");
 }
 
 #[test]

@@ -55,8 +55,9 @@ fn problems() {
         writeln!(page, "| `{}` | {} | {} |", code.as_str(), code.severity().as_str(), code.meaning())
             .unwrap();
     }
-    page.push_str("\n## Errors\n\nWhy a server cannot be reached or does not answer.\n\n| code | meaning |\n|---|---|\n");
-    for (code, meaning) in switchboard::resolve::CODES.iter().chain(switchboard::wire::CODES) {
+    page.push_str("\n## Errors\n\nWhy a server cannot be reached or does not answer, or a call is not made.\n\n| code | meaning |\n|---|---|\n");
+    let codes = switchboard::resolve::CODES.iter().chain(switchboard::wire::CODES);
+    for (code, meaning) in codes.chain(switchboard::calls::CODES) {
         writeln!(page, "| `{code}` | {meaning} |").unwrap();
     }
     golden(&workspace().join("docs/problems.md"), &page);

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::deferred::Deferred;
 use crate::connect::{Fault, Refused};
 use crate::problem::Explain;
 use crate::wire;
@@ -31,6 +32,14 @@ impl Class {
     }
 }
 
+/// Codes of refusals, with their meanings, for the reference page.
+pub const CODES: &[(&str, &str)] = &[
+    ("denied", "A rule or the user said no; nothing was sent."),
+    ("approval-needed", "The call waits for the user's word; nothing was sent."),
+    ("approval-outdated", "The user's word is for a tool that is not what it was; nothing was sent."),
+    ("bad-arguments", "The arguments are none the tool can take; nothing was sent."),
+];
+
 /// Why a call gave no outcome.
 #[derive(Debug, Clone)]
 pub enum CallError {
@@ -39,6 +48,25 @@ pub enum CallError {
         /// The server.
         server: String,
         /// Why.
+        reason: String,
+    },
+    /// The host put the call aside until the user has a word; nothing was sent. See `Session::resume`.
+    Deferred {
+        /// What waits.
+        request: Box<Deferred>,
+    },
+    /// The user's word came for a tool that is not what it was; nothing was sent.
+    Outdated {
+        /// The server.
+        server: String,
+        /// What changed.
+        reason: String,
+    },
+    /// The arguments are none; nothing was sent.
+    Arguments {
+        /// The server.
+        server: String,
+        /// What is wrong with them.
         reason: String,
     },
     /// The server does not work; nothing was sent.
@@ -83,7 +111,13 @@ impl CallError {
     pub const fn is_outcome_unknown(&self) -> bool {
         match self {
             Self::Failed { error, .. } => error.is_outcome_unknown(),
-            Self::Denied { .. } | Self::Down { .. } | Self::Stopped { .. } | Self::TooLate { .. } => false,
+            Self::Denied { .. }
+            | Self::Deferred { .. }
+            | Self::Outdated { .. }
+            | Self::Arguments { .. }
+            | Self::Down { .. }
+            | Self::Stopped { .. }
+            | Self::TooLate { .. } => false,
         }
     }
 
@@ -92,7 +126,12 @@ impl CallError {
         match self {
             Self::Down { fault } => fault.needs_login(),
             Self::Failed { error, .. } => error.needs_login(),
-            Self::Denied { .. } | Self::Stopped { .. } | Self::TooLate { .. } => false,
+            Self::Denied { .. }
+            | Self::Deferred { .. }
+            | Self::Outdated { .. }
+            | Self::Arguments { .. }
+            | Self::Stopped { .. }
+            | Self::TooLate { .. } => false,
         }
     }
 
@@ -101,13 +140,32 @@ impl CallError {
         match self {
             Self::Stopped { .. } | Self::TooLate { .. } => Class::Transient,
             Self::Down { fault } if fault.is_transient => Class::Transient,
-            Self::Denied { .. } | Self::Down { .. } => Class::Terminal,
+            // A call that waits is not helped by another one.
+            Self::Denied { .. } | Self::Deferred { .. } | Self::Outdated { .. } | Self::Down { .. } => {
+                Class::Terminal
+            }
+            Self::Arguments { .. } => Class::Misuse,
             Self::Failed { error, .. } => match &error.cause {
                 wire::Cause::Rpc(error) if matches!(error.code, -32602 | -32600) => Class::Misuse,
                 _ if error.is_transient() => Class::Transient,
                 _ => Class::Terminal,
             },
         }
+    }
+
+    /// The last line the server's process wrote to its standard error: often the reason.
+    pub fn last_words(&self) -> Option<&str> {
+        let said = match self {
+            Self::Failed { stderr, .. } => stderr,
+            Self::Down { fault } => &fault.stderr,
+            Self::Denied { .. }
+            | Self::Deferred { .. }
+            | Self::Outdated { .. }
+            | Self::Arguments { .. }
+            | Self::Stopped { .. }
+            | Self::TooLate { .. } => return None,
+        };
+        said.lines().rev().find(|line| !line.trim().is_empty())
     }
 
     /// The text a model is given.
@@ -117,7 +175,12 @@ impl CallError {
             _ if self.is_outcome_unknown() => {
                 format!("MCP error: {self} (outcome unknown: the tool may have run; it was not repeated)")
             }
-            Self::Denied { .. } => format!("Error: {self}"),
+            Self::Deferred { .. } => {
+                format!(
+                    "Error: {self}. Do not call it again: go on without it, or end and say what is waiting"
+                )
+            }
+            Self::Denied { .. } | Self::Outdated { .. } | Self::Arguments { .. } => format!("Error: {self}"),
             _ => format!("MCP error: {self}"),
         }
     }
@@ -127,6 +190,11 @@ impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Denied { reason, .. } => write!(f, "not allowed: {reason}"),
+            Self::Deferred { request } => {
+                write!(f, "`{}` was not run: it waits for the user's approval", request.name)
+            }
+            Self::Outdated { reason, .. } => write!(f, "the approval does not count any more: {reason}"),
+            Self::Arguments { reason, .. } => f.write_str(reason),
             Self::Down { fault } => write!(f, "`{}` is not connected: {}", fault.server, fault.message),
             Self::Stopped { server } => write!(f, "`{server}` was stopped"),
             Self::TooLate { server, after } => {
@@ -143,6 +211,9 @@ impl Explain for CallError {
     fn code(&self) -> &'static str {
         match self {
             Self::Denied { .. } => "denied",
+            Self::Deferred { .. } => "approval-needed",
+            Self::Outdated { .. } => "approval-outdated",
+            Self::Arguments { .. } => "bad-arguments",
             Self::Down { fault } => fault.code,
             Self::Stopped { .. } => "stopped",
             Self::TooLate { .. } => "timeout",
@@ -159,8 +230,10 @@ impl Explain for CallError {
             Self::Denied { .. } => {
                 Some("change the rule in settings.json or in the server's entry".to_owned())
             }
+            Self::Deferred { .. } => Some("approve or deny it, and the call goes on".to_owned()),
+            Self::Outdated { .. } => Some("make the call anew".to_owned()),
             Self::Down { fault } => fault.hint.clone(),
-            Self::Stopped { .. } => None,
+            Self::Arguments { .. } | Self::Stopped { .. } => None,
             Self::TooLate { server, .. } => Some(format!("see what it does: switchboard test {server}")),
             Self::Failed { .. } if self.is_outcome_unknown() => {
                 Some("the tool may have run: look before you call it again".to_owned())
@@ -172,9 +245,12 @@ impl Explain for CallError {
     fn server(&self) -> Option<&str> {
         Some(match self {
             Self::Denied { server, .. }
+            | Self::Outdated { server, .. }
+            | Self::Arguments { server, .. }
             | Self::Stopped { server }
             | Self::TooLate { server, .. }
             | Self::Failed { server, .. } => server,
+            Self::Deferred { request } => &request.server,
             Self::Down { fault } => &fault.server,
         })
     }
@@ -182,7 +258,13 @@ impl Explain for CallError {
     fn place(&self) -> Option<(&Path, Option<u32>)> {
         match self {
             Self::Down { fault } => fault.place(),
-            Self::Denied { .. } | Self::Stopped { .. } | Self::TooLate { .. } | Self::Failed { .. } => None,
+            Self::Denied { .. }
+            | Self::Deferred { .. }
+            | Self::Outdated { .. }
+            | Self::Arguments { .. }
+            | Self::Stopped { .. }
+            | Self::TooLate { .. }
+            | Self::Failed { .. } => None,
         }
     }
 }

@@ -2,22 +2,27 @@
 //!
 //! In: a tool of the catalog and its arguments. Out: an [`Outcome`], also when the tool reports a failure; or a
 //! [`CallError`] that says what class of failure it is and whether the server may have acted. A call is sent at most once,
-//! unless it provably was not sent or repeating it is safe.
+//! unless it provably was not sent or repeating it is safe. One that waits for the user's word is a [`Deferred`].
 
 mod coerce;
+mod conform;
+mod deferred;
 mod error;
+mod media;
 mod outcome;
 mod perform;
 mod policy;
 mod shape;
 mod spill;
 
-pub use coerce::{Coercion, arguments};
-pub use error::{CallError, Class};
+pub use coerce::{Coercion, arguments, complete, usage};
+pub use deferred::Deferred;
+pub use error::{CODES, CallError, Class};
+pub use media::Media;
 pub use outcome::Outcome;
 pub use perform::Request;
 pub use policy::{Decision, decide};
-pub use shape::{Media, Shaped, shape};
+pub use shape::{Shaped, shape};
 pub use spill::{Spilled, spill};
 
-pub(crate) use perform::{perform, with_link};
+pub(crate) use perform::{connected, perform, with_link};

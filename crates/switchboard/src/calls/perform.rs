@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::error::CallError;
 use super::outcome::Outcome;
 use crate::catalog::Entry;
-use crate::connect::{Freshness, Handle};
+use crate::connect::{Freshness, Handle, View};
 use crate::json::Json;
 use crate::notice::Progress;
 use crate::wire::{self, CallOptions, Link, Sent};
@@ -56,7 +56,9 @@ pub(crate) async fn perform(
         }
         let may_repeat = error.sent == Sent::Never || is_safe;
         if !(is_first && may_repeat && is_of_the_connection(&error)) {
-            let stderr = if error.is_lost() { lease.link.stderr_tail() } else { String::new() };
+            // An answer speaks for itself; for anything else the process may have said why.
+            let is_answer = matches!(error.cause, wire::Cause::Rpc(_));
+            let stderr = if is_answer { String::new() } else { lease.link.stderr_tail() };
             return Err(CallError::Failed { server: entry.server.clone(), error, stderr });
         }
         is_first = false;
@@ -117,6 +119,22 @@ where
             }
         }
     }
+}
+
+/// Waits until the server is up and has said what it offers now.
+pub(crate) async fn connected(handle: &Handle, server: &str) -> Result<(), CallError> {
+    let started = Instant::now();
+    let _lease = lease(handle, server, None, started).await?;
+    let is_live = |view: &View| view.offer.as_ref().is_some_and(|offer| offer.freshness == Freshness::Live);
+    let mut view = handle.watch();
+    let live = view.wait_for(is_live);
+    let limit = handle.recipe().startup();
+    let came = match limit {
+        None => live.await.is_ok(),
+        Some(limit) => tokio::time::timeout(limit, live).await.is_ok_and(|live| live.is_ok()),
+    };
+    let late = || CallError::TooLate { server: server.to_owned(), after: started.elapsed() };
+    if came { Ok(()) } else { Err(late()) }
 }
 
 /// A link, for as long as the call may wait for one in all.

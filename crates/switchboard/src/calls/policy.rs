@@ -45,3 +45,135 @@ pub fn decide(entry: &Entry, conduct: &Conduct, settings: &Settings) -> Decision
         Rule::Writes | Rule::Auto => Decision::Ask,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::SystemTime;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::catalog::sample::catalog;
+    use crate::declared::ToolRules;
+
+    /// What may stand in the user's settings, and what in the entry of a server.
+    const RULES: [Rule; 4] = [Rule::Auto, Rule::Writes, Rule::Never, Rule::Deny];
+    const MODES: [Approval; 3] = [Approval::Auto, Approval::Writes, Approval::Never];
+
+    /// What tools say of themselves, and whether that is that they only read.
+    fn hints() -> [(Value, bool); 9] {
+        [
+            (Value::Null, false),
+            (json!({}), false),
+            (json!({"readOnlyHint": true}), true),
+            (json!({"readOnlyHint": false}), false),
+            (json!({"readOnlyHint": "true"}), false),
+            (json!({"destructiveHint": true}), false),
+            (json!({"destructiveHint": false}), false),
+            (json!({"idempotentHint": true}), false),
+            // The second means nothing beside the first.
+            (json!({"readOnlyHint": true, "destructiveHint": true}), true),
+        ]
+    }
+
+    /// The table of the contract: what the mode in force means for a tool that says so now, and for any other.
+    fn by_the_table(in_force: &str, says_now_that_it_only_reads: bool) -> &'static str {
+        match (in_force, says_now_that_it_only_reads) {
+            ("auto", _) | ("writes", false) => "ask",
+            ("writes", true) | ("never", _) => "run",
+            ("deny", _) => "deny",
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn word(rule: Rule) -> &'static str {
+        match rule {
+            Rule::Auto => "auto",
+            Rule::Writes => "writes",
+            Rule::Never => "never",
+            Rule::Deny => "deny",
+        }
+    }
+
+    fn maybe<T: Copy>(all: &[T]) -> Vec<Option<T>> {
+        std::iter::once(None).chain(all.iter().copied().map(Some)).collect()
+    }
+
+    fn settings(exact: Option<Rule>, star: Option<Rule>) -> Settings {
+        let mut tools: BTreeMap<String, Rule> = BTreeMap::new();
+        // Rules for others, which must make no difference.
+        tools.insert("T".to_owned(), Rule::Never);
+        tools.insert("mcp_s_t".to_owned(), Rule::Never);
+        tools.extend(exact.map(|rule| ("t".to_owned(), rule)));
+        tools.extend(star.map(|rule| ("*".to_owned(), rule)));
+        let other = BTreeMap::from([("t".to_owned(), Rule::Deny), ("*".to_owned(), Rule::Never)]);
+        let approval = BTreeMap::from([("s".to_owned(), tools), ("S".to_owned(), other)]);
+        Settings { approval, ..Settings::default() }
+    }
+
+    fn conduct(mode: Approval, tool: Option<Approval>, filter: &(Vec<String>, Vec<String>)) -> Conduct {
+        let mut approval = BTreeMap::from([("other".to_owned(), Approval::Never)]);
+        approval.extend(tool.map(|mode| ("t".to_owned(), mode)));
+        let tools = ToolRules { allow: filter.0.clone(), deny: filter.1.clone(), approval };
+        Conduct { approval: mode, tools, ..Conduct::default() }
+    }
+
+    #[test]
+    fn every_rule_with_every_other() {
+        let none = Vec::new;
+        let list = |pattern: &str| vec![pattern.to_owned()];
+        // Which tools the entry lets through, and whether this one is among them.
+        let filters = [
+            ((none(), none()), true),
+            ((list("t"), none()), true),
+            ((list("*"), list("x")), true),
+            ((list("x"), none()), false),
+            ((none(), list("t")), false),
+            ((list("t"), list("*")), false),
+        ];
+        let mut n_cases = 0;
+        for (annotations, only_reads) in hints() {
+            let tool = json!([{"name": "t", "annotations": annotations}]);
+            let live = catalog(&[("s", Conduct::default(), tool)]).tools.remove(0);
+            let cached =
+                Entry { freshness: Freshness::Cached { at: SystemTime::UNIX_EPOCH }, ..live.clone() };
+            for (entry, says_so_now) in [(live, only_reads), (cached, false)] {
+                for (mode, tool, exact, star) in combinations() {
+                    // The user's word before the entry's; the word on one tool before that on all.
+                    let by_settings = exact.or(star).map(word);
+                    let in_force = by_settings.unwrap_or(tool.unwrap_or(mode).as_str());
+                    for (filter, is_let_through) in &filters {
+                        let expected =
+                            if *is_let_through { by_the_table(in_force, says_so_now) } else { "deny" };
+                        let decision = decide(&entry, &conduct(mode, tool, filter), &settings(exact, star));
+                        let decided = match decision {
+                            Decision::Run => "run",
+                            Decision::Ask => "ask",
+                            Decision::Deny { .. } => "deny",
+                        };
+                        let case = (mode, tool, exact, star, &annotations, entry.freshness, filter);
+                        assert_eq!(decided, expected, "{case:?}");
+                        n_cases += 1;
+                    }
+                }
+            }
+        }
+        assert_eq!(n_cases, 9 * 2 * (3 * 4 * 5 * 5) * 6);
+    }
+
+    /// The mode of the server and of the tool; the rule for the tool and for all.
+    type Case = (Approval, Option<Approval>, Option<Rule>, Option<Rule>);
+
+    fn combinations() -> Vec<Case> {
+        let mut all = Vec::new();
+        for mode in MODES {
+            for tool in maybe(&MODES) {
+                for exact in maybe(&RULES) {
+                    all.extend(maybe(&RULES).into_iter().map(|star| (mode, tool, exact, star)));
+                }
+            }
+        }
+        all
+    }
+}

@@ -1,11 +1,17 @@
-//! A result as a model is shown it: text joined, everything else named by kind and kept.
+//! A result as a model is shown it: text joined, everything else named by kind and kept. Pure.
+//!
+//! Nothing is left out: what cannot be shown better is shown as the JSON it came as. Who a block is meant for is in the
+//! result as it came; a hint of the server hides nothing from the model here.
 
 use serde_json::Value;
 
+use super::media::Media;
+use crate::json::{self, Json};
 use crate::offer::{CallResult, Content, Kind};
+use crate::visible::excerpt;
 
 /// A result for a model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shaped {
     /// The text, with a line for each block that is none.
     pub text: String,
@@ -15,134 +21,181 @@ pub struct Shaped {
     pub sounds: Vec<Media>,
 }
 
-/// A picture or a sound.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Media {
-    /// Its type.
-    pub mime_type: String,
-    /// Its bytes in Base64.
-    pub data: String,
-}
-
 /// Shapes a result. A failure starts with `Error: `.
 pub fn shape(result: &CallResult) -> Shaped {
-    let mut shaped = Shaped { text: String::new(), images: Vec::new(), sounds: Vec::new() };
-    let mut parts = Vec::new();
-    for block in &result.content {
-        parts.push(shaped.block(block));
-    }
+    let mut shaped = Shaped::default();
+    let mut parts: Vec<String> = result.content.iter().map(|block| shaped.block(block)).collect();
     if let Some(structured) = &result.structured
-        && !says_the_same(&parts, &structured.value())
+        && !is_said(result, structured)
     {
-        let pretty = serde_json::to_string_pretty(&structured.value()).unwrap_or_default();
-        parts.push(format!("```json\n{pretty}\n```"));
+        parts.push(format!("```json\n{}\n```", indented(structured.as_str())));
     }
     parts.retain(|part| !part.is_empty());
     shaped.text = parts.join("\n\n");
-    if result.is_error && !shaped.text.starts_with("Error: ") {
-        shaped.text.insert_str(0, "Error: ");
+    if result.is_error {
+        if shaped.text.is_empty() {
+            shaped.text.push_str("the tool failed and did not say why");
+        }
+        if !shaped.text.starts_with("Error: ") {
+            shaped.text.insert_str(0, "Error: ");
+        }
     }
     shaped
 }
 
 impl Shaped {
     fn block(&mut self, block: &Content) -> String {
-        let raw = block.raw.value();
-        let word = |name: &str| raw.get(name).and_then(Value::as_str).map(str::to_owned);
-        let media = || Media {
-            mime_type: word("mimeType").unwrap_or_else(|| "application/octet-stream".to_owned()),
-            data: word("data").unwrap_or_default(),
+        let words = |keys: [&str; 4]| {
+            let found = json::object(block.raw.as_str(), keys).unwrap_or_default();
+            found.map(|value| value.and_then(json::string))
         };
-        match &block.kind {
-            Kind::Text => block.text.clone().unwrap_or_default(),
-            Kind::Image => {
-                let image = media();
-                let line = format!("[Image: {}]", image.mime_type);
-                self.images.push(image);
+        match (&block.kind, &block.text) {
+            (Kind::Text, Some(text)) => text.clone(),
+            // Text without a word of its kind is still text.
+            (Kind::Unknown(kind), Some(text)) if kind.is_empty() => text.clone(),
+            (Kind::Image | Kind::Audio, _) => {
+                let [mime_type, data, ..] = words(["mimeType", "data", "", ""]);
+                self.media(&block.kind, mime_type.as_deref(), &data.unwrap_or_default())
+            }
+            (Kind::ResourceLink, _) => {
+                let [uri, title, name, _] = words(["uri", "title", "name", ""]);
+                let title = title.or(name).map(|name| format!(" ({name})"));
+                format!("[Resource: {}]{}", uri.unwrap_or_default(), title.unwrap_or_default())
+            }
+            (Kind::Resource, _) => {
+                let inside = json::object(block.raw.as_str(), ["resource"]).and_then(|[inside]| inside);
+                inside.map_or_else(|| labelled("resource", &block.raw), |inside| self.embedded(inside.get()))
+            }
+            (Kind::Unknown(kind), _) => labelled(kind, &block.raw),
+            (Kind::Text, None) => labelled("text", &block.raw),
+        }
+    }
+
+    fn media(&mut self, kind: &Kind, mime_type: Option<&str>, data: &str) -> String {
+        let (label, place) = match kind {
+            Kind::Audio => ("Audio", &mut self.sounds),
+            _ => ("Image", &mut self.images),
+        };
+        if let Some((media, _)) = Media::read(mime_type, data) {
+            let line = format!("[{label}: {}]", media.mime_type);
+            place.push(media);
+            line
+        } else {
+            format!("[{label}: {}] (its data cannot be read)", mime_type.unwrap_or("unknown type"))
+        }
+    }
+
+    /// A resource inside the result. A picture is one here as well.
+    fn embedded(&mut self, resource: &str) -> String {
+        let found = json::object(resource, ["uri", "text", "blob", "mimeType"]).unwrap_or_default();
+        let [uri, text, blob, mime_type] = found.map(|value| value.and_then(json::string));
+        let uri = uri.unwrap_or_default();
+        let (blob, text) = (blob.unwrap_or_default(), text);
+        if let Some(text) = text {
+            return format!("[Resource: {uri}]\n{text}");
+        }
+        let declared = mime_type.as_deref().unwrap_or("unknown type");
+        match Media::read(mime_type.as_deref(), &blob) {
+            Some((media, n_bytes)) => {
+                let line = format!("[Resource: {uri}] ({declared}, {n_bytes} bytes)");
+                match media.mime_type.split('/').next() {
+                    Some("image") => self.images.push(media),
+                    Some("audio") => self.sounds.push(media),
+                    _ => {}
+                }
                 line
             }
-            Kind::Audio => {
-                let sound = media();
-                let line = format!("[Audio: {}]", sound.mime_type);
-                self.sounds.push(sound);
-                line
-            }
-            Kind::ResourceLink => {
-                let uri = word("uri").unwrap_or_default();
-                let title = word("title").or_else(|| word("name")).map(|name| format!(" ({name})"));
-                format!("[Resource: {uri}]{}", title.unwrap_or_default())
-            }
-            Kind::Resource => embedded(&raw),
-            Kind::Unknown(kind) => format!("[{kind}: {raw}]"),
+            None if blob.is_empty() => format!("[Resource: {uri}]"),
+            None => format!("[Resource: {uri}] ({declared}, its data cannot be read)"),
         }
     }
 }
 
-fn embedded(raw: &Value) -> String {
-    let resource = raw.get("resource").unwrap_or(&Value::Null);
-    let word = |name: &str| resource.get(name).and_then(Value::as_str);
-    let uri = word("uri").unwrap_or_default();
-    match (word("text"), word("blob")) {
-        (Some(text), _) => format!("[Resource: {uri}]\n{text}"),
-        (None, Some(blob)) => {
-            let kind = word("mimeType").unwrap_or("unknown type");
-            format!("[Resource: {uri}] ({kind}, {} bytes of Base64)", blob.len())
-        }
-        (None, None) => format!("[Resource: {uri}]"),
+/// A block nothing better is known for.
+fn labelled(kind: &str, raw: &Json) -> String {
+    match kind {
+        "" => raw.as_str().to_owned(),
+        kind => format!("[{}: {}]", excerpt(kind, 60), raw.as_str()),
     }
 }
 
-/// Whether some text already is the structured value.
-fn says_the_same(parts: &[String], structured: &Value) -> bool {
-    parts.iter().any(|part| serde_json::from_str::<Value>(part).is_ok_and(|value| value == *structured))
+/// Whether some text already is the structured value. A server that must give an object often wraps what it says as
+/// `{"result": ...}`, so what is inside counts as well.
+fn is_said(result: &CallResult, structured: &Json) -> bool {
+    let texts: Vec<&str> = result
+        .content
+        .iter()
+        .filter(|block| block.kind == Kind::Text)
+        .filter_map(|block| block.text.as_deref())
+        .collect();
+    let Ok(value) = structured.parse::<Value>() else { return texts.contains(&structured.as_str()) };
+    // Nothing, where something else is said.
+    if value.is_null() && !result.content.is_empty() {
+        return true;
+    }
+    let wrapped =
+        value.as_object().filter(|fields| fields.len() == 1).and_then(|fields| fields.get("result"));
+    says(&texts, &value) || wrapped.is_some_and(|inside| says(&texts, inside) || says_each(&texts, inside))
+}
+
+fn says(texts: &[&str], value: &Value) -> bool {
+    texts.iter().any(|text| is_written(text, value))
+}
+
+/// Whether each text is one item of the list.
+fn says_each(texts: &[&str], value: &Value) -> bool {
+    value.as_array().is_some_and(|items| {
+        items.len() == texts.len() && items.iter().zip(texts).all(|(item, text)| is_written(text, item))
+    })
+}
+
+fn is_written(text: &str, value: &Value) -> bool {
+    value.as_str() == Some(text) || serde_json::from_str::<Value>(text).is_ok_and(|read| read == *value)
+}
+
+/// JSON with a line for each value. Only the spaces between the parts change: numbers stay as they were written.
+fn indented(json: &str) -> String {
+    let mut lines = String::with_capacity(json.len() + json.len() / 4);
+    let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
+    let mut rest = json.chars().peekable();
+    let new_line = |lines: &mut String, depth: usize| {
+        lines.push('\n');
+        lines.extend(std::iter::repeat_n("  ", depth));
+    };
+    while let Some(c) = rest.next() {
+        if in_string {
+            in_string = is_escaped || c != '"';
+            is_escaped = !is_escaped && c == '\\';
+            lines.push(c);
+            continue;
+        }
+        match c {
+            ' ' | '\t' | '\r' | '\n' => continue,
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                new_line(&mut lines, depth);
+            }
+            _ => {}
+        }
+        lines.push(c);
+        match c {
+            '"' => in_string = true,
+            ':' => lines.push(' '),
+            ',' => new_line(&mut lines, depth),
+            '{' | '[' => {
+                while rest.next_if(char::is_ascii_whitespace).is_some() {}
+                if let Some(end) = rest.next_if(|next| matches!(next, '}' | ']')) {
+                    lines.push(end);
+                } else {
+                    depth += 1;
+                    new_line(&mut lines, depth);
+                }
+            }
+            _ => {}
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::json::Json;
-
-    fn shaped(text: &str) -> Shaped {
-        shape(&CallResult::read(&Json::from_text(text).unwrap()))
-    }
-
-    #[test]
-    fn every_kind_is_shown_and_kept() {
-        let all = shaped(
-            r#"{"content":[
-                {"type":"text","text":"one"},{"type":"image","mimeType":"image/png","data":"AA=="},
-                {"type":"audio","mimeType":"audio/wav","data":"BB=="},
-                {"type":"resource_link","uri":"file:///a"},
-                {"type":"resource","resource":{"uri":"b:c","text":"inside"}},
-                {"type":"resource","resource":{"uri":"d:e","blob":"AAAA","mimeType":"x/y"}},
-                {"type":"hologram","beam":1},{"type":"text","text":"two"}]}"#,
-        );
-        for expected in [
-            "one",
-            "[Image: image/png]",
-            "[Audio: audio/wav]",
-            "[Resource: file:///a]",
-            "inside",
-            "x/y",
-            "hologram",
-            "two",
-        ] {
-            assert!(all.text.contains(expected), "{expected}: {}", all.text);
-        }
-        assert_eq!((all.images.len(), all.sounds.len()), (1, 1));
-    }
-
-    #[test]
-    fn structured_content_is_shown_once_and_failures_say_so() {
-        let twice =
-            shaped(r#"{"content":[{"type":"text","text":"{\"a\": 1}"}],"structuredContent":{"a":1}}"#);
-        assert_eq!(twice.text, r#"{"a": 1}"#);
-        let alone = shaped(r#"{"content":[],"structuredContent":{"a":1}}"#);
-        assert!(alone.text.contains("\"a\": 1"));
-        assert_eq!(shaped(r#"{"content":[{"type":"text","text":"no"}],"isError":true}"#).text, "Error: no");
-        assert_eq!(
-            shaped(r#"{"content":[{"type":"text","text":"Error: no"}],"isError":true}"#).text,
-            "Error: no"
-        );
-    }
-}
+mod tests;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::check;
 use super::naming::{self, Raw};
+use super::promise::Promise;
 use crate::config::matches_glob;
 use crate::config::settings::NameStyle;
 use crate::connect::{Freshness, Offer};
@@ -13,6 +14,7 @@ use crate::json::Json;
 use crate::offer::{Prompt, Resource, Template, Tool};
 use crate::origin::Origin;
 use crate::problem::{Code, Problem};
+use crate::wire;
 
 /// One server's contribution.
 #[derive(Debug)]
@@ -25,6 +27,13 @@ pub struct Part<'a> {
     pub conduct: &'a Conduct,
     /// What it offers.
     pub offer: &'a Arc<Offer>,
+}
+
+impl Part<'_> {
+    /// What stands for the server in names.
+    fn word(&self) -> &str {
+        self.conduct.prefix.as_deref().unwrap_or(self.server)
+    }
 }
 
 /// A tool as a model sees it.
@@ -42,6 +51,10 @@ pub struct Entry {
     pub origin: Origin,
     /// Whether the server was just asked.
     pub freshness: Freshness,
+    /// What it promises its structured result to be, if anything.
+    pub promise: Option<Arc<Promise>>,
+    /// What stands for the server in names.
+    pub word: String,
 }
 
 /// Something of one server.
@@ -68,8 +81,8 @@ pub struct Catalog {
     pub instructions: Vec<Of<String>>,
     /// What was renamed, left out or repaired.
     pub problems: Vec<Problem>,
-    /// Tools the rules leave out: no model sees them, and whoever names one is told why.
-    pub(super) left_out: Vec<Raw>,
+    /// Tools the rules leave out, with the word for their server: no model sees them, and whoever names one is told why.
+    pub(super) left_out: Vec<(Raw, String)>,
 }
 
 /// Builds the catalog. The order of the parts makes no difference.
@@ -86,7 +99,7 @@ pub fn build(parts: &[Part<'_>], style: NameStyle) -> Catalog {
         .iter()
         .map(|(part, tool, _)| {
             let raw = Raw { server: part.server.to_owned(), tool: tool.name.clone() };
-            (raw, part.conduct.prefix.as_deref().unwrap_or(part.server))
+            (raw, part.word())
         })
         .collect();
     let (names, clashes) = naming::names(&raws, style);
@@ -97,10 +110,12 @@ pub fn build(parts: &[Part<'_>], style: NameStyle) -> Catalog {
         catalog.tools.push(Entry {
             name,
             server: part.server.to_owned(),
+            promise: tool.output_schema.clone().map(|schema| Arc::new(Promise::new(schema))),
             tool,
             input_schema,
             origin: part.origin.clone(),
             freshness: part.offer.freshness,
+            word: part.word().to_owned(),
         });
     }
     catalog.tools.sort_by(|one, other| one.name.cmp(&other.name));
@@ -114,7 +129,8 @@ impl Catalog {
         let mut usable = Vec::new();
         for tool in part.offer.tools.iter() {
             if !is_allowed(part.conduct, &tool.name) {
-                self.left_out.push(Raw { server: part.server.to_owned(), tool: tool.name.clone() });
+                let raw = Raw { server: part.server.to_owned(), tool: tool.name.clone() };
+                self.left_out.push((raw, part.word().to_owned()));
                 continue;
             }
             if !seen.insert(tool.name.clone()) {
@@ -140,6 +156,9 @@ impl Catalog {
         self.templates.extend(offer.templates.iter().cloned().map(|item| Of { server: server(), item }));
         self.prompts.extend(offer.prompts.iter().cloned().map(|item| Of { server: server(), item }));
         let instructions = offer.facts.instructions.clone().filter(|text| !text.trim().is_empty());
+        if instructions.as_ref().is_some_and(|text| text.ends_with(wire::CUT)) {
+            self.problem(part, Code::RepairedItem, "instructions: cut off after 4000 characters".to_owned());
+        }
         self.instructions.extend(instructions.map(|item| Of { server: server(), item }));
         for (list, odd) in offer.odd.iter() {
             let name = odd.name.clone().unwrap_or_else(|| format!("item {}", odd.index + 1));

@@ -1,7 +1,7 @@
 //! What servers offered last time, on disk: one file per connection, so that projects do not take each other's place.
 //!
-//! A hint only. Whatever is wrong with a file, it is as if it were not there. It grants nothing, and hints of tools that
-//! would loosen approval are left out of it.
+//! A hint only. Whatever is wrong with a file, it is as if it were not there. Tools are kept as their servers sent them,
+//! with what they say of themselves; but it grants nothing: approval and repeats believe only what was said live.
 
 use std::fs;
 use std::io::Write;
@@ -102,7 +102,6 @@ impl Cache {
             prompts: list(read.prompts)?,
             odd: Arc::default(),
             notes: Arc::default(),
-            fresh_for: None,
             freshness: Freshness::Cached { at },
             is_complete: read.complete,
         })

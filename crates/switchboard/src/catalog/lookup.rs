@@ -28,7 +28,8 @@ pub enum Missed {
 
 impl Catalog {
     /// The tool a spelling means: its name, `server/tool`, `server.tool`, `mcp__server__tool`, `mcp__server_tool`, the
-    /// name without digits, or the bare name of the tool. `server` limits it to one server.
+    /// name without digits, or the bare name of the tool. For the server its own name counts, and so does its prefix.
+    /// `server` limits it to one server.
     pub fn find(&self, spelling: &str, server: Option<&str>) -> Result<&Entry, Missed> {
         let of_server = |entry: &&Entry| server.is_none_or(|server| entry.server == server);
         let exact = self.tools.iter().filter(of_server).find(|entry| entry.name == spelling);
@@ -37,7 +38,9 @@ impl Catalog {
         }
         let readings: [Reading; 4] = [is_spelled, is_styled, is_bare, is_like];
         for reading in readings {
-            let fits = |entry: &&Entry| reading(&entry.server, &entry.tool.name, spelling);
+            let fits = |entry: &&Entry| {
+                [&entry.server, &entry.word].iter().any(|word| reading(word, &entry.tool.name, spelling))
+            };
             let found: Vec<&Entry> = self.tools.iter().filter(of_server).filter(fits).collect();
             match found.as_slice() {
                 [] => {}
@@ -48,12 +51,14 @@ impl Catalog {
                 }
             }
         }
-        let is_meant = |raw: &&Raw| {
+        let is_meant = |(raw, word): &&(Raw, String)| {
             server.is_none_or(|server| raw.server == server)
-                && readings.iter().any(|reading| reading(&raw.server, &raw.tool, spelling))
+                && readings
+                    .iter()
+                    .any(|reading| [&raw.server, word].iter().any(|word| reading(word, &raw.tool, spelling)))
         };
         Err(match self.left_out.iter().find(is_meant) {
-            Some(Raw { server, tool }) => Missed::LeftOut { server: server.clone(), tool: tool.clone() },
+            Some((Raw { server, tool }, _)) => Missed::LeftOut { server: server.clone(), tool: tool.clone() },
             None => Missed::Unknown { near: self.near(spelling) },
         })
     }
@@ -105,4 +110,71 @@ fn is_like(_server: &str, tool: &str, spelling: &str) -> bool {
 /// The tool's own name alone.
 fn is_bare(_server: &str, tool: &str, spelling: &str) -> bool {
     tool == spelling
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::catalog::sample::catalog;
+    use crate::declared::{Conduct, ToolRules};
+
+    fn known_as(prefix: &str) -> Conduct {
+        Conduct { prefix: Some(prefix.to_owned()), ..Conduct::default() }
+    }
+
+    #[test]
+    fn a_prefix_is_understood_wherever_the_name_of_the_server_is() {
+        let tools = json!([{"name": "read-file"}, {"name": "hidden"}]);
+        let rules = ToolRules { deny: vec!["hidden".to_owned()], ..ToolRules::default() };
+        let keyed = Conduct { tools: rules, ..known_as("k8s") };
+        let catalog = catalog(&[
+            ("kube-7", keyed, tools.clone()),
+            ("other", Conduct::default(), json!([{"name": "x"}])),
+        ]);
+        for spelling in [
+            "mcp_k8s_read_file",
+            "k8s/read-file",
+            "k8s.read-file",
+            "mcp__k8s__read-file",
+            "mcp__k8s__read_file",
+            "mcp__k8s_read_file",
+            "mcp_k_s_read_file",
+            "mcp_kube_7_read_file",
+            "kube-7/read-file",
+            "kube-7.read-file",
+            "mcp__kube-7__read-file",
+            "mcp__kube_7_read_file",
+            "mcp_kube_read_file",
+            "read-file",
+            "read_file",
+        ] {
+            let found =
+                catalog.find(spelling, None).map(|entry| (entry.server.as_str(), entry.name.as_str()));
+            assert_eq!(found, Ok(("kube-7", "mcp_k8s_read_file")), "{spelling}");
+        }
+        for spelling in ["k8s/hidden", "kube-7.hidden", "mcp_k8s_hidden", "mcp__kube-7__hidden"] {
+            let left_out = Missed::LeftOut { server: "kube-7".to_owned(), tool: "hidden".to_owned() };
+            assert_eq!(catalog.find(spelling, None).unwrap_err(), left_out, "{spelling}");
+        }
+    }
+
+    #[test]
+    fn what_several_could_mean_is_listed() {
+        let tools = json!([{"name": "echo"}]);
+        let servers = [("k", Conduct::default(), tools.clone()), ("real", known_as("k"), tools.clone())];
+        let catalog = catalog(&servers);
+        for spelling in ["k/echo", "k.echo", "mcp__k__echo", "mcp_k_echo", "echo"] {
+            let Err(Missed::Ambiguous { candidates }) = catalog.find(spelling, None) else {
+                panic!("{spelling}")
+            };
+            assert_eq!(candidates.len(), 2, "{candidates:?}");
+            assert_eq!(catalog.find(spelling, Some("real")).unwrap().server, "real");
+            assert_eq!(catalog.find(spelling, Some("k")).unwrap().server, "k");
+        }
+        assert_eq!(catalog.find("real/echo", None).unwrap().server, "real");
+        let Err(Missed::Unknown { near }) = catalog.find("real/ech", None) else { panic!() };
+        assert_eq!(near.len(), 2, "{near:?}");
+    }
 }

@@ -7,14 +7,19 @@
 mod build;
 mod cache;
 mod check;
+mod effort;
 mod lookup;
 pub mod naming;
 mod pins;
+mod promise;
+#[cfg(test)]
+pub(crate) mod sample;
 
 pub use build::{Catalog, Entry, Of, Part, build};
 pub use cache::Cache;
 pub use lookup::Missed;
 pub use pins::Pins;
+pub use promise::{Promise, Verdict};
 
 pub(crate) use build::is_allowed;
 pub(crate) use pins::pin;

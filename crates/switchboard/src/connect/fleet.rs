@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use super::event::{self, Event};
 use super::handle::Handle;
 use super::offer::Offer;
-use super::owner::{Outlets, Owner};
+use super::owner::{Beginning, Outlets, Owner};
 use super::recipe::Recipe;
 
 /// The servers by name.
@@ -41,8 +41,9 @@ impl Fleet {
     }
 
     /// Makes reality match the recipes. Each comes with a key: the same key means the same connection, which is kept.
-    /// `cached` gives what a server offered last time.
-    pub(crate) async fn apply(
+    /// `cached` gives what a server offered last time. Waits for nobody: who leaves does so in the background, and who
+    /// takes the place of another starts when that one is gone.
+    pub(crate) fn apply(
         &mut self,
         recipes: Vec<(String, Recipe)>,
         cached: impl Fn(&Recipe) -> Option<Offer>,
@@ -52,34 +53,33 @@ impl Fleet {
         for (key, recipe) in recipes {
             wanted.insert(recipe.name.clone(), (key, recipe));
         }
-        let gone: Vec<String> = self
-            .handles
-            .iter()
-            .filter(|(name, (key, _))| wanted.get(*name).is_none_or(|(new, _)| new != key))
-            .map(|(name, _)| name.clone())
-            .collect();
-        let mut stopping = JoinSet::new();
-        for name in gone {
-            if let Some((_, handle)) = self.handles.remove(&name) {
-                let fate =
-                    if wanted.contains_key(&name) { &mut changes.changed } else { &mut changes.removed };
-                fate.push(name);
-                stopping.spawn(async move { handle.stop().await });
-            }
-        }
-        while stopping.join_next().await.is_some() {}
+        let mut before = std::mem::take(&mut self.handles);
         for (name, (key, recipe)) in wanted {
-            if let Some((_, handle)) = self.handles.get(&name) {
-                handle.adopt(recipe);
-                changes.kept.push(name);
-                continue;
-            }
+            let predecessor = match before.remove(&name) {
+                Some((old, handle)) if old == key => {
+                    handle.adopt(recipe);
+                    changes.kept.push(name.clone());
+                    self.handles.insert(name, (key, handle));
+                    continue;
+                }
+                Some((_, handle)) => {
+                    changes.changed.push(name.clone());
+                    Some(handle)
+                }
+                None => {
+                    changes.added.push(name.clone());
+                    None
+                }
+            };
             let cached = cached(&recipe);
-            let handle = Owner::spawn(recipe, cached, &self.outlets, &mut self.tasks);
-            if !changes.changed.contains(&name) {
-                changes.added.push(name.clone());
-            }
+            let start = Beginning { recipe, cached, predecessor };
+            let handle = Owner::spawn(start, &self.outlets, &mut self.tasks);
             self.handles.insert(name, (key, handle));
+        }
+        while self.tasks.try_join_next().is_some() {}
+        for (name, (_, handle)) in before {
+            changes.removed.push(name);
+            self.tasks.spawn(async move { handle.stop().await });
         }
         changes
     }

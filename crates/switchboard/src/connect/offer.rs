@@ -1,7 +1,7 @@
 //! What one server offers, as far as it is known.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use crate::offer::{Odd, Prompt, Resource, Template, Tool};
 use crate::wire::{Facts, Listing};
@@ -23,8 +23,6 @@ pub struct Offer {
     pub odd: Arc<Vec<(&'static str, Odd)>>,
     /// What was repaired or cut, in words, with its list.
     pub notes: Arc<Vec<(&'static str, String)>>,
-    /// How long the lists stay true by the server's own word, where it does not tell of changes itself.
-    pub fresh_for: Option<Duration>,
     /// Whether it was just asked.
     pub freshness: Freshness,
     /// Whether all lists were asked for, or only the tools so far.
@@ -54,7 +52,6 @@ impl Offer {
             prompts: Arc::default(),
             odd: Arc::default(),
             notes: Arc::default(),
-            fresh_for: None,
             freshness: Freshness::Live,
             is_complete: false,
         };
@@ -72,12 +69,22 @@ impl Offer {
         self
     }
 
-    /// Keeps what is odd about a list and gives its items.
-    pub(super) fn take<T>(&mut self, list: &'static str, listing: Listing<T>) -> Vec<T> {
-        let Listing { items, odd, notes, cut, hint } = listing;
-        if !self.facts.can_also(if list == "templates" { "resources" } else { list }, "listChanged") {
-            self.fresh_for = [self.fresh_for, hint.fresh_for].into_iter().flatten().min();
+    /// Puts a list in the place of the one before, if there is one.
+    pub(super) fn put<T>(
+        &mut self,
+        list: &'static str,
+        listing: Option<Listing<T>>,
+        set: impl FnOnce(&mut Self, Arc<Vec<T>>),
+    ) {
+        if let Some(listing) = listing {
+            let items = Arc::new(self.take(list, listing));
+            set(self, items);
         }
+    }
+
+    /// Keeps what is odd about a list and gives its items.
+    fn take<T>(&mut self, list: &'static str, listing: Listing<T>) -> Vec<T> {
+        let Listing { items, odd, notes, cut, .. } = listing;
         let cut = cut.map(|why| format!("{list}: cut off, {why}"));
         let had_odd = self.odd.iter().any(|(of, _)| *of == list);
         if had_odd || !odd.is_empty() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::event;
@@ -13,7 +13,7 @@ use super::handle::{Command, Handle, Refused, Slot, Status, View};
 use super::machine::{Effect, Event, Machine, Nature, State};
 use super::offer::Offer;
 use super::recipe::{Persistence, Recipe};
-use super::refresh::{Fetched, Lists, Refresh, fetch, listen};
+use super::refresh::{Fetched, List, Refreshes, fetch, listen};
 use super::usage::Usage;
 use crate::config::Transport;
 use crate::notice::Notice;
@@ -42,7 +42,7 @@ enum Done {
     },
     Fetched {
         attempt: u64,
-        fetched: Box<Fetched>,
+        fetched: Fetched,
     },
     /// Nothing more is to be heard of changes.
     Listened,
@@ -60,7 +60,7 @@ enum Woken {
     Done(Result<Done, JoinError>),
     Lost(Error),
     Notice(Notice),
-    Refresh,
+    Refresh(List),
     Idle,
 }
 
@@ -75,8 +75,23 @@ pub(super) struct Owner {
     /// Links on their way out; never given up.
     closing: JoinSet<()>,
     started: Instant,
-    refresh: Refresh,
+    refreshes: Refreshes,
+    /// Lists that were not asked for yet since the link stands.
+    unasked: Vec<List>,
+    /// The job that opens the link, with its attempt.
+    opening: Option<(u64, AbortHandle)>,
+    /// The server whose place it takes; started only when that one is gone.
+    predecessor: Option<Handle>,
     leaving: Vec<oneshot::Sender<()>>,
+}
+
+/// What an owner begins with.
+pub(super) struct Beginning {
+    pub(super) recipe: Recipe,
+    /// What it offered last time.
+    pub(super) cached: Option<Offer>,
+    /// The server whose place it takes.
+    pub(super) predecessor: Option<Handle>,
 }
 
 /// Where an owner tells what happens.
@@ -96,12 +111,8 @@ enum Start {
 
 impl Owner {
     /// Starts the task. It ends when it is stopped or the last handle is gone.
-    pub(super) fn spawn(
-        recipe: Recipe,
-        cached: Option<Offer>,
-        outlets: &Outlets,
-        tasks: &mut JoinSet<()>,
-    ) -> Handle {
+    pub(super) fn spawn(beginning: Beginning, outlets: &Outlets, tasks: &mut JoinSet<()>) -> Handle {
+        let Beginning { recipe, cached, predecessor } = beginning;
         // Whoever waits for the server must not mistake it for one that nobody wants.
         let (start, status) = if recipe.spec.conduct.lazy && cached.is_some() {
             (Start::WhenNeeded, Status::Dormant)
@@ -125,7 +136,10 @@ impl Owner {
             jobs: JoinSet::new(),
             closing: JoinSet::new(),
             started: Instant::now(),
-            refresh: Refresh::default(),
+            refreshes: Refreshes::default(),
+            unasked: Vec::new(),
+            opening: None,
+            predecessor,
             leaving: Vec::new(),
             view: view.clone(),
         };
@@ -134,6 +148,9 @@ impl Owner {
     }
 
     async fn run(mut self, start: Start) {
+        if let Some(predecessor) = self.predecessor.take() {
+            predecessor.stop().await;
+        }
         if start == Start::AtOnce {
             self.step(Event::Wake);
         }
@@ -160,7 +177,7 @@ impl Owner {
             _ => None,
         };
         let idle = self.idle_at().filter(|_| link.is_some());
-        let refresh = self.refresh.due().filter(|_| link.is_some());
+        let refresh = self.refreshes.due().filter(|_| link.is_some());
         tokio::select! {
             biased;
             // First: nobody may be given a link that is gone.
@@ -169,7 +186,7 @@ impl Owner {
             Ok(()) = self.recipe.changed() => Woken::Adopted,
             Some(done) = self.jobs.join_next() => Woken::Done(done),
             notice = notice(link.as_ref()) => Woken::Notice(notice),
-            () = at(refresh) => Woken::Refresh,
+            list = next_list(refresh) => Woken::Refresh(list),
             () = at(idle) => Woken::Idle,
         }
     }
@@ -205,7 +222,7 @@ impl Owner {
                 self.step(Event::Lost { attempt, error: Arc::new(fault), gravity });
             }
             Woken::Notice(notice) => self.notice(notice),
-            Woken::Refresh => self.fetch(Lists::All),
+            Woken::Refresh(list) => self.fetch(list),
             Woken::Idle => self.idle(),
         }
         false
@@ -258,11 +275,12 @@ impl Owner {
                 self.step(Event::Opened { attempt, link });
                 if is_current {
                     self.usage.touch();
-                    self.refresh = Refresh::default();
+                    self.refreshes = Refreshes::default();
                     let before = self.view.borrow().offer.clone();
                     self.offer(offer.after(before.as_deref()));
                     // The other lists were not waited for.
-                    self.fetch(Lists::AllButTools);
+                    self.unasked = vec![List::Resources, List::Templates, List::Prompts];
+                    self.unasked.clone().into_iter().for_each(|list| self.fetch(list));
                     self.listen();
                 }
             }
@@ -273,15 +291,16 @@ impl Owner {
             Ok(Done::PauseOver { attempt }) => self.step(Event::PauseOver { attempt }),
             Ok(Done::Fetched { attempt, fetched }) => {
                 if attempt == self.machine.attempt() {
-                    self.refresh.finished(Instant::now(), &fetched);
-                    self.offer(fetched.offer);
+                    self.fetched(fetched);
                 }
             }
             Ok(Done::Listened | Done::LookedAt { answer: Ok(()), .. }) => {}
             Ok(Done::LookedAt { link, answer: Err(error) }) => self.useless(&link, &error),
+            // It was given up, and whoever did that knows.
+            Err(error) if error.is_cancelled() => {}
             // A panic in a job costs that attempt only.
             Err(_) => {
-                self.refresh.is_running = false;
+                self.refreshes.gave_up();
                 let attempt = self.machine.attempt();
                 let fault = self.fault(&Error::broken());
                 let gravity = fault.gravity();
@@ -295,6 +314,12 @@ impl Owner {
         for effect in self.machine.step(event, now) {
             self.perform(effect);
         }
+        // A server that nobody waits for any more is not left to itself while it starts.
+        let is_opening = matches!(self.machine.state(), State::Starting { .. });
+        let attempt = self.machine.attempt();
+        if let Some((_, job)) = self.opening.take_if(|(of, _)| !is_opening || *of != attempt) {
+            job.abort();
+        }
     }
 
     /// Starts things, never waits.
@@ -302,12 +327,15 @@ impl Owner {
         match effect {
             Effect::Open { attempt } => {
                 let recipe = Arc::clone(&self.recipe.borrow());
-                self.jobs.spawn(async move {
+                let job = self.jobs.spawn(async move {
                     match recipe.open().await {
                         Ok((link, offer)) => Done::Opened { attempt, link, offer: Box::new(offer) },
                         Err(fault) => Done::NotOpened { attempt, fault },
                     }
                 });
+                if let Some((_, before)) = self.opening.replace((attempt, job)) {
+                    before.abort();
+                }
             }
             Effect::Pause { attempt, time } => {
                 self.jobs.spawn(async move {
@@ -330,15 +358,8 @@ impl Owner {
     }
 
     fn notice(&mut self, notice: Notice) {
-        match notice {
-            Notice::ToolsChanged
-            | Notice::PromptsChanged
-            | Notice::ResourcesChanged
-            | Notice::SessionRenewed => self.refresh.is_wanted = true,
-            Notice::ResourceUpdated { .. }
-            | Notice::Log { .. }
-            | Notice::Task { .. }
-            | Notice::Other { .. } => {}
+        for list in List::told_by(&notice) {
+            self.refreshes.want(*list);
         }
         // Nobody may be listening.
         let _unheard =
@@ -365,15 +386,23 @@ impl Owner {
         }
     }
 
-    /// Asks for lists.
-    fn fetch(&mut self, lists: Lists) {
+    /// Asks for a list.
+    fn fetch(&mut self, list: List) {
         let State::Ready { link } = self.machine.state() else { return };
-        let Some(offer) = self.view.borrow().offer.clone() else { return };
-        self.refresh.started();
+        self.refreshes.started(list);
         let (link, attempt) = (link.clone(), self.machine.attempt());
-        self.jobs.spawn(async move {
-            Done::Fetched { attempt, fetched: Box::new(fetch(&link, &offer, lists).await) }
-        });
+        self.jobs.spawn(async move { Done::Fetched { attempt, fetched: fetch(&link, list).await } });
+    }
+
+    /// A list came, or cannot be had.
+    fn fetched(&mut self, fetched: Fetched) {
+        let Some(offer) = self.view.borrow().offer.clone() else { return };
+        let mut offer = Arc::unwrap_or_clone(offer);
+        let (list, ending) = fetched.put_into(&mut offer);
+        self.refreshes.finished(list, Instant::now(), ending);
+        self.unasked.retain(|unasked| *unasked != list);
+        offer.is_complete = self.unasked.is_empty();
+        self.offer(offer);
     }
 
     fn offer(&mut self, offer: Offer) {
@@ -430,6 +459,16 @@ async fn lost(link: Option<&Link>) -> Error {
 async fn notice(link: Option<&Link>) -> Notice {
     match link {
         Some(link) => link.notice().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next_list(due: Option<(Instant, List)>) -> List {
+    match due {
+        Some((at, list)) => {
+            sleep_until(at).await;
+            list
+        }
         None => std::future::pending().await,
     }
 }

@@ -1,11 +1,12 @@
 //! When and how a server is asked again for what it offers.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
 use super::offer::Offer;
+use crate::notice::Notice;
+use crate::offer::{Prompt, Resource, Template, Tool};
 use crate::wire::{Cause, Error, Interest, Link, Listing};
 
 /// Between two fetches of a list that changes again and again; doubles while it does.
@@ -14,15 +15,46 @@ const LONGEST_CALM: Duration = Duration::from_secs(30);
 /// However short a server says its lists stay true, they are not asked for more often.
 const SHORTEST_TRUTH: Duration = Duration::from_mins(1);
 
-/// When lists are asked for again: at most one fetch under way, and the last change always seen.
+/// One of the lists of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum List {
+    Tools,
+    Resources,
+    Templates,
+    Prompts,
+}
+
+impl List {
+    pub(super) const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
+
+    /// Which lists a notice makes old.
+    pub(super) const fn told_by(notice: &Notice) -> &'static [Self] {
+        match notice {
+            Notice::ToolsChanged => &[Self::Tools],
+            Notice::PromptsChanged => &[Self::Prompts],
+            Notice::ResourcesChanged => &[Self::Resources, Self::Templates],
+            Notice::SessionRenewed => &Self::ALL,
+            Notice::ResourceUpdated { .. }
+            | Notice::Log { .. }
+            | Notice::Task { .. }
+            | Notice::Other { .. } => &[],
+        }
+    }
+}
+
+/// When the lists are asked for again, each by itself: one that never comes holds up no other.
 #[derive(Debug, Default)]
-pub(super) struct Refresh {
-    pub(super) is_wanted: bool,
-    pub(super) is_running: bool,
+pub(super) struct Refreshes([Refresh; List::ALL.len()]);
+
+/// When a list is asked for again: at most one fetch under way, and the last change always seen.
+#[derive(Debug, Default)]
+struct Refresh {
+    is_wanted: bool,
+    is_running: bool,
     /// Not before this time.
     not_before: Option<Instant>,
     calm: Duration,
-    /// When the lists are no longer true by the server's own word.
+    /// When the list is no longer true by the server's own word.
     stale_at: Option<Instant>,
 }
 
@@ -44,74 +76,111 @@ pub(super) async fn listen(link: &Link, interest: &Interest) {
     }
 }
 
-/// Which lists to ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lists {
-    All,
-    AllButTools,
-}
-
 /// What a fetch brought.
-pub(super) struct Fetched {
-    pub(super) offer: Offer,
-    /// Something could not be had that may be had later.
-    pub(super) missed_some: bool,
+pub(super) enum Fetched {
+    Tools(Result<Listing<Tool>, Error>),
+    Resources(Result<Listing<Resource>, Error>),
+    Templates(Result<Listing<Template>, Error>),
+    Prompts(Result<Listing<Prompt>, Error>),
 }
 
-/// Lists anew; one that cannot be had stays as it was.
-pub(super) async fn fetch(link: &Link, before: &Offer, lists: Lists) -> Fetched {
-    let mut fetched = Fetched { offer: before.clone(), missed_some: false };
-    if lists == Lists::All {
-        fetched.offer.fresh_for = None;
-        let listing = link.tools().await;
-        if let Some(tools) = fetched.take("tools", listing) {
-            fetched.offer.tools = tools;
-        }
+/// What became of a fetch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ending {
+    /// It could not be had, and may be had later.
+    missed: bool,
+    /// How long it stays true by the server's own word.
+    truth: Option<Duration>,
+}
+
+/// Asks for a list.
+pub(super) async fn fetch(link: &Link, list: List) -> Fetched {
+    match list {
+        List::Tools => Fetched::Tools(link.tools().await),
+        List::Resources => Fetched::Resources(link.resources().await),
+        List::Templates => Fetched::Templates(link.templates().await),
+        List::Prompts => Fetched::Prompts(link.prompts().await),
     }
-    let listing = link.resources().await;
-    if let Some(resources) = fetched.take("resources", listing) {
-        fetched.offer.resources = resources;
-    }
-    let listing = link.templates().await;
-    if let Some(templates) = fetched.take("templates", listing) {
-        fetched.offer.templates = templates;
-    }
-    let listing = link.prompts().await;
-    if let Some(prompts) = fetched.take("prompts", listing) {
-        fetched.offer.prompts = prompts;
-    }
-    fetched.offer.is_complete = true;
-    fetched
 }
 
 impl Fetched {
-    fn take<T>(&mut self, list: &'static str, listing: Result<Listing<T>, Error>) -> Option<Arc<Vec<T>>> {
-        match listing {
-            Ok(listing) => Some(Arc::new(self.offer.take(list, listing))),
-            Err(error) => {
-                self.missed_some |= error.is_transient();
-                None
+    /// Puts the list into the offer; one that could not be had stays as it was.
+    pub(super) fn put_into(self, offer: &mut Offer) -> (List, Ending) {
+        match self {
+            Self::Tools(listing) => {
+                let ending = ending(offer, "tools", &listing);
+                offer.put("tools", listing.ok(), |offer, items| offer.tools = items);
+                (List::Tools, ending)
+            }
+            Self::Resources(listing) => {
+                let ending = ending(offer, "resources", &listing);
+                offer.put("resources", listing.ok(), |offer, items| offer.resources = items);
+                (List::Resources, ending)
+            }
+            Self::Templates(listing) => {
+                let ending = ending(offer, "resources", &listing);
+                offer.put("templates", listing.ok(), |offer, items| offer.templates = items);
+                (List::Templates, ending)
+            }
+            Self::Prompts(listing) => {
+                let ending = ending(offer, "prompts", &listing);
+                offer.put("prompts", listing.ok(), |offer, items| offer.prompts = items);
+                (List::Prompts, ending)
             }
         }
     }
 }
 
-impl Refresh {
-    pub(super) fn started(&mut self) {
-        self.is_wanted = false;
-        self.is_running = true;
+/// A server that tells of changes need not be asked; its word on how long a list stays true is for the others.
+fn ending<T>(offer: &Offer, capability: &str, listing: &Result<Listing<T>, Error>) -> Ending {
+    match listing {
+        Ok(listing) => {
+            let tells = offer.facts.can_also(capability, "listChanged");
+            Ending { missed: false, truth: listing.hint.fresh_for.filter(|_| !tells) }
+        }
+        Err(error) => Ending { missed: error.is_transient(), truth: None },
+    }
+}
+
+impl Refreshes {
+    fn of(&mut self, list: List) -> &mut Refresh {
+        &mut self.0[list as usize]
+    }
+
+    pub(super) fn want(&mut self, list: List) {
+        self.of(list).is_wanted = true;
+    }
+
+    pub(super) fn started(&mut self, list: List) {
+        let refresh = self.of(list);
+        refresh.is_wanted = false;
+        refresh.is_running = true;
     }
 
     /// A list that changed while it was fetched, or could not be had, is fetched again, but not at once.
-    pub(super) fn finished(&mut self, now: Instant, fetched: &Fetched) {
-        self.is_running = false;
-        self.is_wanted |= fetched.missed_some;
-        self.stale_at = fetched.offer.fresh_for.map(|truth| now + truth.max(SHORTEST_TRUTH));
-        self.calm = if self.is_wanted { (self.calm * 2).clamp(CALM, LONGEST_CALM) } else { CALM };
-        self.not_before = Some(now + self.calm);
+    pub(super) fn finished(&mut self, list: List, now: Instant, ending: Ending) {
+        let refresh = self.of(list);
+        refresh.is_running = false;
+        refresh.is_wanted |= ending.missed;
+        refresh.stale_at = ending.truth.map(|truth| now + truth.max(SHORTEST_TRUTH));
+        refresh.calm = if refresh.is_wanted { (refresh.calm * 2).clamp(CALM, LONGEST_CALM) } else { CALM };
+        refresh.not_before = Some(now + refresh.calm);
     }
 
-    pub(super) fn due(&self) -> Option<Instant> {
+    /// Nothing is under way any more.
+    pub(super) fn gave_up(&mut self) {
+        self.0.iter_mut().for_each(|refresh| refresh.is_running = false);
+    }
+
+    /// The next list to ask for, and when.
+    pub(super) fn due(&self) -> Option<(Instant, List)> {
+        let due = |(refresh, list): (&Refresh, List)| Some((refresh.due()?, list));
+        self.0.iter().zip(List::ALL).filter_map(due).min_by_key(|(at, _)| *at)
+    }
+}
+
+impl Refresh {
+    fn due(&self) -> Option<Instant> {
         if self.is_running {
             return None;
         }
@@ -127,28 +196,44 @@ mod tests {
     use crate::offer::CacheHint;
     use crate::wire::{Era, Facts};
 
-    fn fetched(capabilities: &str, truth: u64) -> Fetched {
+    fn offer(capabilities: &str) -> Offer {
         let capabilities = Json::from_text(capabilities.to_owned()).unwrap();
         let facts = Facts::remembered(Era::Modern, "2026-07-28", (Json::null(), capabilities), None);
-        let hint = CacheHint { fresh_for: Some(Duration::from_secs(truth)), is_private: true };
-        let offer = Offer::new(facts, Listing { hint, ..Listing::default() });
-        Fetched { offer, missed_some: false }
+        Offer::new(facts, Listing::default())
     }
 
     #[test]
     fn lists_are_asked_for_again_when_their_time_is_over_unless_changes_are_told() {
         let now = Instant::now();
-        let due = |fetched: &Fetched| {
-            let mut refresh = Refresh::default();
-            refresh.started();
-            assert_eq!(refresh.due(), None, "one is under way");
-            refresh.finished(now, fetched);
-            refresh.due().map(|at| at.duration_since(now).as_secs())
+        let due = |capabilities: &str, listing: Result<Listing<Prompt>, Error>| {
+            let mut refreshes = Refreshes::default();
+            refreshes.started(List::Prompts);
+            assert_eq!(refreshes.due(), None, "one is under way");
+            let (list, ending) = Fetched::Prompts(listing).put_into(&mut offer(capabilities));
+            refreshes.finished(list, now, ending);
+            refreshes.due().map(|(at, list)| (at.duration_since(now).as_secs(), list))
         };
-        assert_eq!(due(&fetched(r#"{"tools":{}}"#, 300)), Some(300));
-        assert_eq!(due(&fetched(r#"{"tools":{}}"#, 0)), Some(60), "not more often than that");
-        assert_eq!(due(&fetched(r#"{"tools":{"listChanged":true}}"#, 300)), None);
-        let missed = Fetched { missed_some: true, ..fetched(r#"{"tools":{}}"#, 300) };
-        assert_eq!(due(&missed), Some(1));
+        let listing = |truth: u64| {
+            let hint = CacheHint { fresh_for: Some(Duration::from_secs(truth)), is_private: true };
+            Ok(Listing { hint, ..Listing::default() })
+        };
+        assert_eq!(due(r#"{"prompts":{}}"#, listing(300)), Some((300, List::Prompts)));
+        assert_eq!(
+            due(r#"{"prompts":{}}"#, listing(0)),
+            Some((60, List::Prompts)),
+            "not more often than that"
+        );
+        assert_eq!(due(r#"{"prompts":{"listChanged":true}}"#, listing(300)), None);
+        let lost = Err(Error::maybe(Cause::CutOff));
+        assert_eq!(due(r#"{"prompts":{}}"#, lost), Some((1, List::Prompts)));
+    }
+
+    #[test]
+    fn a_list_under_way_holds_up_no_other() {
+        let mut refreshes = Refreshes::default();
+        refreshes.started(List::Resources);
+        refreshes.want(List::Resources);
+        refreshes.want(List::Tools);
+        assert_eq!(refreshes.due().map(|(_, list)| list), Some(List::Tools));
     }
 }

@@ -13,7 +13,6 @@ use super::Inner;
 use crate::catalog::{Part, build};
 use crate::connect::{Freshness, Offer, Persistence, Recipe, View};
 use crate::env::Env;
-use crate::sweep::{Bounds, sweep};
 use crate::wire::Memory;
 
 /// How often it is looked whether the machine slept.
@@ -21,12 +20,16 @@ const LOOK: Duration = Duration::from_secs(5);
 /// The clocks differ by more than this when it did.
 const SLEPT: Duration = Duration::from_secs(10);
 
-/// Texts too long for a model are kept for a week.
-const RESULTS: Bounds = Bounds { age: Duration::from_hours(7 * 24), n_files: 1000, bytes: 512 * 1024 * 1024 };
-
 /// Where texts too long for a model are kept.
 pub(super) fn results_dir(env: &Env) -> PathBuf {
     env.switchboard_home().join("cache").join("results")
+}
+
+/// When something is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    Meanwhile,
+    End,
 }
 
 /// What was written to the cache last, by server.
@@ -61,7 +64,6 @@ async fn keep_on_disk(inner: Weak<Inner>) {
             let now = SystemTime::now();
             cache.clear_old(now);
             Memory::of(&env).clear_old(now);
-            sweep(&results_dir(&env), RESULTS, now);
         };
         let _panicked = tokio::task::spawn_blocking(clear).await;
     }
@@ -69,7 +71,7 @@ async fn keep_on_disk(inner: Weak<Inner>) {
         let Some(learnt) = inner.upgrade().map(|inner| Arc::clone(&inner.learnt)) else { return };
         learnt.notified().await;
         let Some(inner) = inner.upgrade() else { return };
-        inner.write_down().await;
+        inner.write_down(Moment::Meanwhile).await;
     }
 }
 
@@ -123,14 +125,15 @@ impl Inner {
     }
 
     /// Writes live offers and pins that are new since the last time.
-    pub(super) async fn write_down(&self) {
+    pub(super) async fn write_down(&self, moment: Moment) {
         let mut written = self.written.lock().await;
         let handles = self.handles.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mut new = Vec::new();
         for (name, handle) in handles {
-            let Some(offer) = handle.view().offer.filter(|offer| offer.freshness == Freshness::Live) else {
-                continue;
-            };
+            // Lists come one by one; they are written together.
+            let is_worth_it = |offer: &Arc<Offer>| offer.is_complete || moment == Moment::End;
+            let live = handle.view().offer.filter(|offer| offer.freshness == Freshness::Live);
+            let Some(offer) = live.filter(is_worth_it) else { continue };
             if written.get(&name).is_none_or(|before| !Arc::ptr_eq(before, &offer)) {
                 written.insert(name, Arc::clone(&offer));
                 new.push((handle.recipe().key(), offer));

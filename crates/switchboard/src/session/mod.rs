@@ -175,7 +175,7 @@ impl Session {
 
     /// Starts a server anew. False if there is none of that name.
     pub async fn reconnect(&self, server: &str) -> bool {
-        match self.handle(server) {
+        match self.own(server) {
             Some(handle) => {
                 handle.reconnect().await;
                 true
@@ -186,7 +186,7 @@ impl Session {
 
     /// Stops a server until somebody needs it again. False if there is none of that name.
     pub async fn disconnect(&self, server: &str) -> bool {
-        match self.handle(server) {
+        match self.own(server) {
             Some(handle) => {
                 handle.rest().await;
                 true
@@ -195,15 +195,23 @@ impl Session {
         }
     }
 
-    /// Stops all servers in order, for good. Calls under way fail.
+    /// Stops all servers in order, for good. Calls under way fail. A part of a session cannot end what it shares.
     pub async fn shutdown(&self) {
+        if *self.scope != Scope::All {
+            return;
+        }
         // Taken first: a reload that comes now starts nothing.
         let fleet = self.inner.fleet.lock().await.take();
-        self.inner.write_down().await;
+        self.inner.write_down(keeper::Moment::End).await;
         if let Some(mut fleet) = fleet {
             fleet.stop().await;
         }
         self.inner.keeper.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+    }
+
+    /// A server that this part of the session has as a whole.
+    fn own(&self, server: &str) -> Option<Handle> {
+        self.handle(server).filter(|_| self.scope.sees_rest(server))
     }
 
     fn handle(&self, server: &str) -> Option<Handle> {

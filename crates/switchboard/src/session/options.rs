@@ -44,7 +44,7 @@ impl std::fmt::Debug for Options {
 impl Options {
     /// A session with nobody in front of it: questions are declined, calls that need a yes are not made.
     pub fn headless(env: Env) -> Self {
-        let host = Arc::new(Headless { folders: vec![env.cwd().to_owned()] });
+        let host = Arc::new(Headless { folders: vec![env.cwd().to_owned()], ..Headless::default() });
         Self {
             env,
             discovery: config::Options::default(),

@@ -27,7 +27,7 @@ impl Inner {
             .map(|recipe| (recipe.key(), recipe))
             .collect();
         let now = SystemTime::now();
-        let changes = fleet.apply(recipes, |recipe| self.cache.read(&recipe.key(), now)).await;
+        let changes = fleet.apply(recipes, |recipe| self.cache.read(&recipe.key(), now));
         let handles = fleet.handles().map(|(name, handle)| (name.to_owned(), handle.clone())).collect();
         *self.handles.write().unwrap_or_else(PoisonError::into_inner) = handles;
         self.rebuild();

@@ -1,11 +1,13 @@
 //! What one does with a session: call tools, read resources, get prompts, complete arguments.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
+use std::time::SystemTime;
 
 use super::Session;
 use super::keeper::results_dir;
-use crate::calls::{CallError, Decision, Outcome, Request, decide, perform, spill, with_link};
-use crate::catalog::{Entry, Missed, pin};
+use crate::calls::{CallError, Decision, Deferred, Outcome, Request, connected, decide, perform, with_link};
+use crate::catalog::{Entry, Missed, Promise, pin};
+use crate::connect::{Freshness, Handle};
 use crate::host::{Permission, Permit};
 use crate::json::Json;
 use crate::offer::{Completion, PromptResult, ReadResult};
@@ -60,6 +62,7 @@ impl Session {
         arguments: &Json,
         request: Request<'_>,
     ) -> Result<Outcome, CallError> {
+        is_object(entry, arguments)?;
         self.permit(entry, arguments).await?;
         self.run(entry, arguments, request).await
     }
@@ -71,10 +74,59 @@ impl Session {
         arguments: &Json,
         request: Request<'_>,
     ) -> Result<Outcome, CallError> {
+        is_object(entry, arguments)?;
         if let Decision::Deny { reason } = self.decision(entry) {
             return Err(CallError::Denied { server: entry.server.clone(), reason });
         }
         self.run(entry, arguments, request).await
+    }
+
+    /// What to ask the user about a call that was put aside, if it can still be made: the tool as it is now, and the
+    /// arguments it would get. Waits for its server.
+    pub async fn review(&self, deferred: &Deferred) -> Result<Permission, CallError> {
+        let (_, entry) = self.awaited(deferred).await?;
+        Ok(deferred.question(&entry))
+    }
+
+    /// Goes on with a call that was put aside, now that the user has a word. It is made only if it is still the same tool
+    /// of the same server, and if no rule forbids it. Whoever keeps such calls forgets this one first: it is made each
+    /// time it is handed in.
+    pub async fn resume(&self, deferred: Deferred, permit: Permit) -> Result<Outcome, CallError> {
+        match permit {
+            Permit::Deny { reason } => return Err(CallError::Denied { server: deferred.server, reason }),
+            Permit::Defer => return Err(CallError::Deferred { request: Box::new(deferred) }),
+            Permit::Once | Permit::Always => {}
+        }
+        let (handle, entry) = self.awaited(&deferred).await?;
+        is_object(&entry, &deferred.arguments)?;
+        if permit == Permit::Always {
+            let key = (entry.server.clone(), entry.tool.name.clone(), pin(&entry));
+            self.inner.approved.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        }
+        self.run_on(&handle, &entry, &deferred.arguments, Request::default()).await
+    }
+
+    /// The tool a call was put aside for, if it is still there, still the same, and not forbidden.
+    async fn awaited(&self, deferred: &Deferred) -> Result<(Handle, Entry), CallError> {
+        let server = &deferred.server;
+        let outdated = |reason: String| CallError::Outdated { server: server.clone(), reason };
+        let denied = |reason: String| CallError::Denied { server: server.clone(), reason };
+        let handle = self.handle(server).ok_or_else(|| outdated(format!("there is no server `{server}`")))?;
+        connected(&handle, server).await?;
+        self.inner.rebuild();
+        let catalog = self.catalog();
+        let spelling = format!("{server}/{}", deferred.tool);
+        let found = catalog.find(&spelling, Some(server)).map_err(|missed| match missed {
+            Missed::LeftOut { .. } => denied(Found::Missed(missed).to_string()),
+            Missed::Unknown { .. } | Missed::Ambiguous { .. } => {
+                outdated(format!("`{server}` offers no tool `{}`", deferred.tool))
+            }
+        })?;
+        deferred.is_for(found, &handle.recipe().key()).map_err(outdated)?;
+        match self.decision(found) {
+            Decision::Deny { reason } => Err(denied(reason)),
+            Decision::Run | Decision::Ask => Ok((handle, found.clone())),
+        }
     }
 
     /// What the rules say of a call.
@@ -108,6 +160,11 @@ impl Session {
                 Ok(())
             }
             Permit::Deny { reason } => Err(denied(reason)),
+            Permit::Defer => {
+                let handle = self.handle(&entry.server);
+                let key = handle.map(|handle| handle.recipe().key()).unwrap_or_default();
+                Err(CallError::Deferred { request: Box::new(Deferred::new(entry, &key, arguments)) })
+            }
         }
     }
 
@@ -118,14 +175,30 @@ impl Session {
             let reason = format!("`{}` is outside of this part of the session", entry.name);
             return Err(CallError::Denied { server: entry.server.clone(), reason });
         }
-        let mut outcome = perform(&handle, entry, arguments, request).await?;
+        self.run_on(&handle, entry, arguments, request).await
+    }
+
+    async fn run_on(
+        &self,
+        handle: &Handle,
+        entry: &Entry,
+        arguments: &Json,
+        request: Request<'_>,
+    ) -> Result<Outcome, CallError> {
+        let mut outcome = perform(handle, entry, arguments, request).await?;
         let limit = usize::try_from(self.discovery().settings.max_output_bytes).unwrap_or(usize::MAX);
         let dir = results_dir(&self.inner.options.env);
-        if let Some(spilled) = spill(&outcome.shaped.text, limit, &dir) {
-            outcome.shaped.text = spilled.text;
-            outcome.spilled = spilled.path;
-        }
+        outcome.fit(limit, &dir, SystemTime::now());
+        outcome.hold(self.promise(entry)).await;
         Ok(outcome)
+    }
+
+    /// What the tool promises now: what was known at the time of the call may be from an earlier day.
+    fn promise(&self, entry: &Entry) -> Option<Arc<Promise>> {
+        let catalog = self.inner.catalog.borrow().clone();
+        let is_it = |other: &&Entry| other.server == entry.server && other.tool.name == entry.tool.name;
+        let is_live = |other: &&Entry| other.freshness == Freshness::Live;
+        catalog.tools.iter().find(is_it).filter(is_live).unwrap_or(entry).promise.clone()
     }
 
     /// Reads a resource of a server.
@@ -176,4 +249,18 @@ impl Session {
         let handle = self.handle(server).filter(|_| self.scope.sees_rest(server)).ok_or_else(stopped)?;
         with_link(&handle, server, work).await
     }
+}
+
+/// Arguments are always an object.
+fn is_object(entry: &Entry, arguments: &Json) -> Result<(), CallError> {
+    let kind = match arguments.as_str().trim_start().bytes().next() {
+        Some(b'{') => return Ok(()),
+        Some(b'[') => "a list",
+        Some(b'"') => "a text",
+        Some(b't' | b'f') => "true or false",
+        Some(b'n') => "null",
+        _ => "a number",
+    };
+    let reason = format!("the arguments of `{}` must be an object, and are {kind}", entry.name);
+    Err(CallError::Arguments { server: entry.server.clone(), reason })
 }

@@ -14,6 +14,8 @@ use crate::visible::excerpt;
 pub(crate) const MODERN: &str = "2026-07-28";
 /// The versions with a handshake, newest first.
 pub(crate) const HANDSHAKES: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// What stands at the end of instructions that were cut.
+pub(crate) const CUT: &str = "\n[cut off: longer than 4000 characters]";
 /// Most characters of a server's instructions that are kept.
 const INSTRUCTIONS: usize = 4000;
 
@@ -210,7 +212,10 @@ fn facts(result: &Json, loose: &Loose<'_>, era: Era, version: &str) -> Facts {
             .or_else(in_meta)
             .unwrap_or_else(Json::null),
         capabilities: keep(loose.capabilities),
-        instructions: instructions.map(|text| text.chars().take(INSTRUCTIONS).collect()),
+        instructions: instructions.map(|text| match text.char_indices().nth(INSTRUCTIONS) {
+            Some((end, _)) => format!("{}{CUT}", &text[..end]),
+            None => text,
+        }),
         is_guess: false,
     }
 }

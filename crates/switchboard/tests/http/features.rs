@@ -152,7 +152,10 @@ async fn a_question_inside_a_result_is_answered_with_the_same_call_again() {
 async fn questions_without_end_have_one() {
     let again = json!([{"result": {"resultType": "input_required", "inputRequests": {"q": {"method": "roots/list"}}}}]);
     let terms = Terms {
-        host: Arc::new(switchboard::host::Headless { folders: vec![std::env::temp_dir()] }),
+        host: Arc::new(switchboard::host::Headless {
+            folders: vec![std::env::temp_dir()],
+            ..switchboard::host::Headless::default()
+        }),
         ..terms()
     };
     let (fake, link) = http(json!({"era": "modern", "on": {"tools/call": again}}), &terms).await;

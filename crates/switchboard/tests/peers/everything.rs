@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use switchboard::catalog::Verdict;
 use switchboard::declared::Remote;
 use switchboard::json::Json;
 use switchboard::notice::Notice;
@@ -11,8 +12,8 @@ use switchboard::wire::{CallOptions, Cause, Ending, Interest, Link};
 use tempfile::TempDir;
 
 use crate::world::{
-    Listening, Willing, call, dial, ends, ends_by_itself, node, notice, package, say, speaks, stdio, steps,
-    terms_with, text, tools,
+    Listening, Willing, call, dial, ends, ends_by_itself, node, notice, package, promised, say, speaks,
+    stdio, steps, terms_with, text, tools,
 };
 
 const TEXT: &str = "demo://resource/dynamic/text/1";
@@ -42,6 +43,7 @@ async fn tools_give_every_kind_of_content() {
     assert!(say(&link, "get-sum", json!({"a": 2, "b": 3})).await.contains('5'));
 
     let weather = call(&link, "get-structured-content", json!({"location": "Chicago"})).await;
+    assert_eq!(promised(&link, "get-structured-content", &weather).await, Some(Verdict::Kept));
     assert_eq!(weather.structured.unwrap().value()["temperature"], 36);
 
     let message = json!({"messageType": "error", "includeImage": true});

@@ -1,11 +1,15 @@
 //! The server of the SDK for Python, which speaks both eras on one address.
 
 use serde_json::json;
+use switchboard::calls::shape;
+use switchboard::catalog::Verdict;
 use switchboard::declared::Remote;
 use switchboard::wire::{CallOptions, Era, Link, Terms};
 use tempfile::TempDir;
 
-use crate::world::{Listening, Willing, dial, names, say, speaks, steps, terms_with, text, tools};
+use crate::world::{
+    Listening, Willing, call, dial, names, promised, say, speaks, steps, terms_with, text, tools,
+};
 
 const TOOLS: &[&str] = &["add", "count", "echo", "fail", "order", "reserve"];
 
@@ -13,6 +17,9 @@ async fn the_same_in_both(link: &Link) {
     assert_eq!(tools(link).await, names(TOOLS));
     assert_eq!(say(link, "echo", json!({"text": "hällo"})).await, "hällo");
     assert_eq!(say(link, "add", json!({"a": 20, "b": 22})).await, "42");
+    let sum = call(link, "add", json!({"a": 1, "b": 1})).await;
+    assert_eq!(promised(link, "add", &sum).await, Some(Verdict::Kept));
+    assert_eq!(shape(&sum).text, "2", "said once, not twice");
     let heard = steps(link, "count", json!({"to": 3})).await;
     assert_eq!(heard, [(1.0, Some(3.0)), (2.0, Some(3.0)), (3.0, Some(3.0))]);
     let failed = link.call("fail", &json!({}).into(), CallOptions::default()).await.unwrap();

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use switchboard::catalog::{Promise, Verdict};
 use switchboard::declared::Remote;
 use switchboard::host::{Abilities, Answer, Elicitation, Host, Reply, Root, Wish};
 use switchboard::json::Json;
@@ -205,6 +206,13 @@ pub(crate) async fn tools(link: &Link) -> BTreeSet<String> {
 
 pub(crate) fn names(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// What a tool makes of its promise, if it has one.
+pub(crate) async fn promised(link: &Link, tool: &str, result: &CallResult) -> Option<Verdict> {
+    let listing = link.tools().await.unwrap();
+    let schema = listing.items.into_iter().find(|item| item.name == tool)?.output_schema?;
+    Some(Promise::new(schema).check(result.structured.as_ref().unwrap()))
 }
 
 /// Calls a tool that must not fail.

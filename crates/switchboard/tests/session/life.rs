@@ -12,14 +12,14 @@ async fn ready(world: &World) -> Session {
 }
 
 /// Waits until the catalog is as it should be.
-async fn until(session: &Session, is_so: impl Fn(&switchboard::catalog::Catalog) -> bool) {
+pub(crate) async fn until(session: &Session, is_so: impl Fn(&switchboard::catalog::Catalog) -> bool) {
     let mut catalog = session.watch_catalog();
     let wait = catalog.wait_for(|catalog| is_so(catalog));
     tokio::time::timeout(std::time::Duration::from_secs(20), wait).await.unwrap().unwrap();
 }
 
 /// Waits until a server stands so.
-async fn until_status(session: &Session, status: &str) {
+pub(crate) async fn until_status(session: &Session, status: &str) {
     let names: Vec<String> = session.servers().into_iter().map(|report| report.name).collect();
     let mut waits = tokio::task::JoinSet::new();
     for name in names {

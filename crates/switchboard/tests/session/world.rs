@@ -1,10 +1,16 @@
 //! A person's servers, scripted, and a session over them.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
+use switchboard::calls::Outcome;
 use switchboard::connect::Persistence;
-use switchboard::session::{Options, Session};
+use switchboard::session::{Found, Gate, Options, Scope, Session};
 use switchboard::wire::Guard;
-use testkit::{Fake, FakeScript, Sandbox, fake_server, guard};
+use testkit::{Fake, FakeScript, Mark, Sandbox, fake_server, guard};
+
+/// How long a test waits for something that must come.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Servers by name, and the home that declares them.
 pub(crate) struct World {
@@ -52,6 +58,20 @@ impl World {
         self.sandbox.write("~/.switchboard/mcp.json", json!({"mcpServers": self.servers}).to_string());
     }
 
+    /// Sets a variable of the person who starts the session.
+    pub(crate) fn var(mut self, name: &str, value: &str) -> Self {
+        self.sandbox = self.sandbox.with_var(name, value);
+        self
+    }
+
+    /// From its next start on, a server follows another script.
+    pub(crate) fn rescript(&self, name: &str, mut script: Value) {
+        let path = self.script(name).path();
+        let before: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        script["log"] = before["log"].clone();
+        std::fs::write(path, script.to_string()).unwrap();
+    }
+
     pub(crate) fn script(&self, name: &str) -> &FakeScript {
         &self.scripts.iter().find(|(other, _)| other == name).unwrap().1
     }
@@ -67,10 +87,76 @@ impl World {
         Session::start(self.options()).await
     }
 
+    /// A session in which every server without cached tools is live or failed.
+    pub(crate) async fn ready(&self) -> Session {
+        let session = self.start().await;
+        session.ready(Gate::Correct).await;
+        session
+    }
+
+    /// Connects to everything once, so that all tools are cached.
+    pub(crate) async fn warm(&self) {
+        let session = self.ready().await;
+        session.listed().await;
+        session.shutdown().await;
+    }
+
+    /// Waits until a server was asked something so many times.
+    pub(crate) async fn until_asked(&self, name: &str, method: &str, times: usize) {
+        let what = format!("`{name}` is asked for {method} {times} times");
+        eventually(&what, || self.asked(name, method) >= times).await;
+    }
+
     /// How often a server was asked something.
     pub(crate) fn asked(&self, name: &str, method: &str) -> usize {
         self.script(name).methods().iter().filter(|asked| *asked == method).count()
     }
+}
+
+/// Waits until this holds. Not for the status of a server, see `until_status`.
+pub(crate) async fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Waits until no process with the mark is left.
+pub(crate) async fn until_gone(mark: &Mark) {
+    eventually("all its processes are gone", || mark.alive().is_empty()).await;
+}
+
+/// The conduct of a server whose processes carry the mark.
+pub(crate) fn marked(mark: &Mark) -> Value {
+    json!({"approval": "never", "env": {Mark::NAME: mark.value()}})
+}
+
+/// The part of a session that is one server, for those who wait for just that one.
+pub(crate) fn only(session: &Session, server: &str) -> Session {
+    session.scoped(Scope::Servers([server.to_owned()].into()))
+}
+
+/// The word for how a server stands.
+pub(crate) fn status(session: &Session, server: &str) -> &'static str {
+    let reports = only(session, server).servers();
+    reports.first().map_or("absent", |report| report.status.as_str())
+}
+
+/// The names of all tools, in their order.
+pub(crate) fn names(session: &Session) -> Vec<String> {
+    session.catalog().tools.iter().map(|entry| entry.name.clone()).collect()
+}
+
+/// Has a server of the usual tools say something.
+pub(crate) async fn echo(session: &Session, server: &str, text: &str) -> Result<String, Found> {
+    let outcome: Outcome = session.call(&format!("{server}/echo"), &json!({"text": text}).into()).await?;
+    Ok(outcome.shaped.text)
+}
+
+/// A tool of which nothing is known but its name.
+pub(crate) fn tool(name: &str) -> Value {
+    json!({"name": name, "inputSchema": {"type": "object"}})
 }
 
 fn merge(entry: &mut Value, conduct: Value) {

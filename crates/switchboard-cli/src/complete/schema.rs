@@ -1,27 +1,22 @@
 //! What a schema says about the arguments of a tool: which there are, and which values they take.
 
 use serde_json::Value;
-use switchboard::visible::excerpt;
 
 /// Deeper schemas are not followed.
 const DEEPEST: usize = 8;
-/// More arguments are not shown in a line.
-const MOST: usize = 12;
 
 /// An argument.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Argument<'s> {
-    pub(crate) name: &'s str,
-    pub(crate) is_required: bool,
+pub(super) struct Argument<'s> {
+    pub(super) name: &'s str,
+    pub(super) is_required: bool,
     /// It may be given more than once.
-    pub(crate) is_list: bool,
-    /// What kind of value it takes, if the schema says so.
-    pub(crate) kind: &'s str,
-    pub(crate) help: String,
+    pub(super) is_list: bool,
+    pub(super) help: String,
 }
 
 /// The arguments, those that are needed first.
-pub(crate) fn list(schema: &Value) -> Vec<Argument<'_>> {
+pub(super) fn arguments(schema: &Value) -> Vec<Argument<'_>> {
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema["properties"].as_object().into_iter().flatten();
@@ -37,7 +32,6 @@ pub(crate) fn list(schema: &Value) -> Vec<Argument<'_>> {
                 name,
                 is_required,
                 is_list: kind == "array",
-                kind,
                 help: parts.collect::<Vec<_>>().join(", "),
             }
         })
@@ -47,23 +41,8 @@ pub(crate) fn list(schema: &Value) -> Vec<Argument<'_>> {
     arguments
 }
 
-/// How a tool is called, in one line: what is needed first, what may be left out in brackets.
-pub(crate) fn usage(tool: &str, schema: &Value) -> String {
-    let mut line = format!("switchboard call {tool}");
-    let arguments = list(schema);
-    for argument in arguments.iter().take(MOST) {
-        let kind = if argument.kind.is_empty() { "value" } else { argument.kind };
-        let word = format!("{}=<{kind}>", excerpt(argument.name, 60));
-        line.push_str(&if argument.is_required { format!(" {word}") } else { format!(" [{word}]") });
-    }
-    if arguments.len() > MOST {
-        line.push_str(" ...");
-    }
-    line
-}
-
 /// The values an argument takes, if they can be counted.
-pub(crate) fn values(schema: &Value, name: &str) -> Vec<String> {
+pub(super) fn values(schema: &Value, name: &str) -> Vec<String> {
     let Some(field) = schema["properties"].get(name) else { return Vec::new() };
     let mut values = Vec::new();
     collect(schema, field, DEEPEST, &mut values);
@@ -135,18 +114,11 @@ mod tests {
     #[test]
     fn what_is_needed_comes_first() {
         let schema = sample();
-        let found = list(&schema);
+        let found = arguments(&schema);
         assert_eq!((found[0].name, found[0].help.as_str()), ("level", "string, needed, How much"));
         assert!(found.iter().find(|argument| argument.name == "tags").unwrap().is_list);
         assert_eq!(found.len(), 7);
-        assert!(list(&json!({})).is_empty() && list(&json!(true)).is_empty());
-    }
-
-    #[test]
-    fn a_line_says_how_to_call_it() {
-        let expected = "switchboard call t level=<string> [quiet=<boolean>] [tags=<array>] [size=<value>] [free=<string>] [odd=<value>] [loop=<value>]";
-        assert_eq!(usage("t", &sample()), expected);
-        assert_eq!(usage("t", &json!({})), "switchboard call t");
+        assert!(arguments(&json!({})).is_empty() && arguments(&json!(true)).is_empty());
     }
 
     #[test]
