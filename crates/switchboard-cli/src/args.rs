@@ -1,12 +1,9 @@
 //! What can be typed, and the help for it. Nothing else.
 
-use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use switchboard::visible::shell_word;
-use switchboard::{Env, Options, Provider, discover};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use switchboard::Provider;
 
 /// The MCP runtime for coding agents: every server you have configured, in any tool.
 #[derive(Debug, Parser)]
@@ -29,6 +26,7 @@ pub(crate) struct Global {
         short = 'C',
         long = "directory",
         value_name = "DIR",
+        value_hint = ValueHint::DirPath,
         global = true,
         help_heading = "Global options"
     )]
@@ -61,13 +59,13 @@ pub(crate) enum Command {
     /// Explain one server: which file won, what it shadows, what its values are made of
     Why {
         /// Name of the server
-        #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        #[arg(value_name = "NAME")]
         name: String,
     },
     /// Tell for each server whether it could start; never connects
     Status {
         /// Only these
-        #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        #[arg(value_name = "NAME")]
         names: Vec<String>,
     },
     /// Add a server to your own file; without NAME, asks step by step
@@ -76,7 +74,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "rm")]
     Remove {
         /// Name of the server
-        #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        #[arg(value_name = "NAME")]
         name: String,
         /// Only in this file
         #[arg(long, value_enum)]
@@ -85,55 +83,31 @@ pub(crate) enum Command {
     /// Switch a server on
     Enable {
         /// Name of the server
-        #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        #[arg(value_name = "NAME")]
         name: String,
     },
     /// Switch a server off; one of another tool is switched in your own file, not in theirs
     Disable {
         /// Name of the server
-        #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        #[arg(value_name = "NAME")]
         name: String,
     },
     /// Connect to every server and list its tools
-    Tools {
-        /// Only of these servers
-        #[arg(value_name = "SERVER", add = ArgValueCompleter::new(server_names))]
-        servers: Vec<String>,
-        /// What they offered last time, without connecting
-        #[arg(long)]
-        cached: bool,
-        /// Wait for slow servers instead of showing what they offered last time
-        #[arg(long, conflicts_with = "cached")]
-        wait: bool,
-    },
+    Tools(Listing),
     /// Call a tool
     Call(Call),
     /// Connect to every server and list its resources
-    Resources {
-        /// Only of these servers
-        #[arg(value_name = "SERVER", add = ArgValueCompleter::new(server_names))]
-        servers: Vec<String>,
-        /// What they offered last time, without connecting
-        #[arg(long)]
-        cached: bool,
-    },
+    Resources(Listing),
     /// Read a resource
     Read {
         /// Its address
         uri: String,
         /// The server that has it
-        #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        #[arg(long, value_name = "NAME")]
         server: Option<String>,
     },
     /// Connect to every server and list its prompts
-    Prompts {
-        /// Only of these servers
-        #[arg(value_name = "SERVER", add = ArgValueCompleter::new(server_names))]
-        servers: Vec<String>,
-        /// What they offered last time, without connecting
-        #[arg(long)]
-        cached: bool,
-    },
+    Prompts(Listing),
     /// Get a prompt, filled in
     Prompt {
         /// Its name, or server:name
@@ -142,7 +116,7 @@ pub(crate) enum Command {
         #[arg(value_name = "KEY=VALUE")]
         arguments: Vec<String>,
         /// The server that has it
-        #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        #[arg(long, value_name = "NAME")]
         server: Option<String>,
     },
     /// Connect to one server, list what it offers, and say what is wrong if something is
@@ -160,7 +134,7 @@ pub(crate) enum Command {
     /// Take approvals back
     Untrust {
         /// Only those given to servers of these names
-        #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+        #[arg(value_name = "NAME")]
         names: Vec<String>,
         /// All approvals there are
         #[arg(long, conflicts_with = "names")]
@@ -244,6 +218,19 @@ pub(crate) struct Add {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Listing {
+    /// Only of these servers
+    #[arg(value_name = "SERVER")]
+    pub(crate) servers: Vec<String>,
+    /// What they offered last time, without connecting
+    #[arg(long)]
+    pub(crate) cached: bool,
+    /// Wait for slow servers instead of showing what they offered last time
+    #[arg(long, conflicts_with = "cached")]
+    pub(crate) wait: bool,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   switchboard call mcp_files_read_file path=README.md
@@ -251,7 +238,6 @@ Examples:
   echo '{\"a\": 1}' | switchboard call calculator.add --args -")]
 pub(crate) struct Call {
     /// Its name, in any spelling that means only one tool
-    #[arg(add = ArgValueCompleter::new(tool_names))]
     pub(crate) tool: String,
     /// Arguments; the tool's schema decides what each value becomes
     #[arg(value_name = "KEY=VALUE")]
@@ -260,7 +246,7 @@ pub(crate) struct Call {
     #[arg(long, value_name = "JSON|@FILE|-", conflicts_with = "arguments")]
     pub(crate) args: Option<String>,
     /// The server that has it
-    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+    #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
     /// Limit without a sign of life in milliseconds; 0 for none
     #[arg(long, value_name = "MS")]
@@ -288,7 +274,7 @@ Examples:
   switchboard test --trace traffic.jsonl -- npx -y @modelcontextprotocol/server-everything")]
 pub(crate) struct Test {
     /// Name of a configured server
-    #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names), required_unless_present_any = ["url", "command"])]
+    #[arg(value_name = "NAME", required_unless_present_any = ["url", "command"])]
     pub(crate) name: Option<String>,
     /// An address instead, without any configuration
     #[arg(long, conflicts_with_all = ["name", "command"])]
@@ -306,7 +292,7 @@ pub(crate) struct Test {
     #[arg(long, value_name = "MS")]
     pub(crate) timeout: Option<u64>,
     /// Write the traffic to a file, without secrets
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace: Option<PathBuf>,
     /// A command instead, without any configuration
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "name")]
@@ -316,7 +302,7 @@ pub(crate) struct Test {
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
     /// Only these; without any, you choose
-    #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+    #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     /// All servers of this tool
     #[arg(long, value_name = "PROVIDER", value_parser = provider)]
@@ -329,7 +315,7 @@ pub(crate) struct Trust {
 #[derive(Debug, Args)]
 pub(crate) struct Import {
     /// Only these servers
-    #[arg(value_name = "NAME", add = ArgValueCompleter::new(server_names))]
+    #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     /// Only servers of this tool
     #[arg(long, value_name = "PROVIDER", value_parser = provider)]
@@ -393,27 +379,4 @@ fn provider(id: &str) -> Result<Provider, String> {
         let ids: Vec<_> = Provider::all().map(Provider::id).collect();
         format!("known are {}", ids.join(", "))
     })
-}
-
-/// The names a shell may offer; reading configuration is safe at any time.
-fn server_names(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let Ok(env) = Env::capture() else { return Vec::new() };
-    let typed = typed.to_string_lossy();
-    let discovery = discover(&env, Options::default());
-    let names = discovery.servers.into_iter().filter(|server| {
-        // What a shell could misread is not offered.
-        server.name.starts_with(typed.as_ref()) && shell_word(&server.name) == server.name
-    });
-    names.map(|server| CompletionCandidate::new(server.name)).collect()
-}
-
-/// The names of tools a shell may offer, as they were last time.
-fn tool_names(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let Ok(env) = Env::capture() else { return Vec::new() };
-    let typed = typed.to_string_lossy();
-    let mut options = switchboard::session::Options::headless(env);
-    options.own_program = std::env::current_exe().ok();
-    let (_, catalog) = switchboard::session::cached(&options);
-    let names = catalog.tools.into_iter().filter(|entry| entry.name.starts_with(typed.as_ref()));
-    names.map(|entry| CompletionCandidate::new(entry.name)).collect()
 }

@@ -63,13 +63,9 @@ impl CommandError {
         Self::new(Kind::Interrupted, "interrupted", "stopped; nothing was changed")
     }
 
-    /// Stopped in the middle of something that servers may have acted on.
+    /// Stopped while something was asked of servers.
     pub(crate) fn stopped() -> Self {
-        Self::new(
-            Kind::Interrupted,
-            "interrupted",
-            "stopped; a call under way was taken back, but may have run",
-        )
+        Self::new(Kind::Interrupted, "interrupted", "stopped")
     }
 
     #[must_use]
@@ -78,9 +74,9 @@ impl CommandError {
         self
     }
 
-    /// The stable code.
-    pub(crate) fn code(&self) -> &'static str {
-        self.words.code
+    /// Whether the name of something leads nowhere.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.words.code.ends_with("-not-found") && self.kind == Kind::Usage
     }
 
     /// The same failure in other words.

@@ -1,7 +1,9 @@
 //! The command line of Switchboard. Parses, runs one command, gives its exit code.
 
+mod age;
 mod args;
 mod commands;
+mod complete;
 mod error;
 mod printer;
 mod progress;
@@ -20,6 +22,9 @@ fn main() -> ExitCode {
         return switchboard::wire::guard::run(args);
     }
     // Answers a shell's request for completions, and only then ends the program.
-    clap_complete::CompleteEnv::with_factory(args::command).complete();
+    clap_complete::CompleteEnv::with_factory(args::command)
+        .var(complete::VARIABLE)
+        .shells(complete::SHELLS)
+        .complete();
     commands::run()
 }

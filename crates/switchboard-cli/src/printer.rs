@@ -130,7 +130,15 @@ impl Printer {
             return say(&[escaped(&error.to_json().to_string())]);
         }
         let (message, rest) = error.lines(env);
-        let mut lines = vec![format!("{BAD}error{BAD:#}: {}", visible(&message))];
+        self.fault(&message, &rest);
+    }
+
+    /// Something that went wrong on the way. It is said to those who want it quiet, too.
+    pub(crate) fn fault(&self, message: &str, rest: &[String]) {
+        if self.json {
+            return;
+        }
+        let mut lines = vec![format!("{BAD}error{BAD:#}: {}", visible(message))];
         lines.extend(rest.iter().map(|line| format!("  {}", visible(line))));
         say(&lines);
     }

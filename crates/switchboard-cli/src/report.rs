@@ -266,7 +266,7 @@ fn text(path: &Path) -> String {
 }
 
 /// `test`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TestReport {
     pub(crate) name: String,
@@ -289,7 +289,7 @@ pub(crate) struct TestReport {
 }
 
 /// How much a server offers.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct TestCounts {
     pub(crate) tools: usize,
     pub(crate) resources: usize,
@@ -329,9 +329,9 @@ pub(crate) struct ErrorRow {
 
 /// `tools`.
 #[derive(Debug, Serialize)]
-pub(crate) struct Toolbox {
+pub(crate) struct Toolbox<'r> {
     pub(crate) tools: Vec<ToolRow>,
-    pub(crate) errors: Vec<ErrorRow>,
+    pub(crate) errors: &'r [ErrorRow],
     pub(crate) problems: Vec<ProblemRow>,
 }
 

@@ -1,4 +1,4 @@
-//! Lines up columns. On a terminal every row is one line: what does not fit is cut, and the cut is marked.
+//! Lines up columns. On a terminal what does not fit is cut, and the cut is marked; or it goes on in the next line.
 
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -10,6 +10,8 @@ const GAP: usize = 2;
 pub(crate) struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
+    /// The last column goes on in the next line instead of being cut.
+    wraps: bool,
 }
 
 #[derive(Debug)]
@@ -17,6 +19,8 @@ struct Column {
     title: &'static str,
     /// A column is not cut below this.
     least: usize,
+    /// Cut only when the others have given all they have: names that are cut cannot be typed.
+    is_kept: bool,
 }
 
 /// Text and how it looks.
@@ -39,8 +43,22 @@ impl Cell {
 impl Table {
     /// Columns with the width below which they are not cut.
     pub(crate) fn new(columns: &[(&'static str, usize)]) -> Self {
-        let columns = columns.iter().map(|(title, least)| Column { title, least: *least }).collect();
-        Self { columns, rows: Vec::new() }
+        let column = |(title, least): &(&'static str, usize)| Column { title, least: *least, is_kept: false };
+        Self { columns: columns.iter().map(column).collect(), rows: Vec::new(), wraps: false }
+    }
+
+    /// The first columns are what people look for: they give way last.
+    #[must_use]
+    pub(crate) fn keep(mut self, n_columns: usize) -> Self {
+        self.columns.iter_mut().take(n_columns).for_each(|column| column.is_kept = true);
+        self
+    }
+
+    /// The last column has as many lines as it needs.
+    #[must_use]
+    pub(crate) const fn wrap_last(mut self) -> Self {
+        self.wraps = true;
+        self
     }
 
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
@@ -54,7 +72,7 @@ impl Table {
         least: usize,
         cells: impl IntoIterator<Item = Cell>,
     ) {
-        self.columns.push(Column { title, least });
+        self.columns.push(Column { title, least, is_kept: false });
         for (row, cell) in self.rows.iter_mut().zip(cells) {
             row.push(cell);
         }
@@ -70,7 +88,11 @@ impl Table {
         let widths = self.widths(width);
         let title = Style::new().bold();
         let header = self.columns.iter().map(|column| Cell::styled(column.title, title)).collect();
-        std::iter::once(&header).chain(&self.rows).map(|row: &Vec<Cell>| line(row, &widths)).collect()
+        let rows = std::iter::once(&header).chain(&self.rows);
+        if !self.wraps || width.is_none() {
+            return rows.map(|row| line(row, &widths)).collect();
+        }
+        rows.flat_map(|row| wrapped(row, &widths)).collect()
     }
 
     fn widths(&self, terminal: Option<usize>) -> Vec<usize> {
@@ -87,13 +109,46 @@ impl Table {
             let candidates = widths.iter().zip(&self.columns).enumerate();
             let widest = candidates
                 .filter(|(_, (width, column))| **width > column.least)
-                .max_by_key(|(_, (width, _))| **width);
+                .max_by_key(|(_, (width, column))| (!column.is_kept, **width));
             let Some((index, _)) = widest else { break };
             widths[index] -= 1;
             excess -= 1;
         }
         widths
     }
+}
+
+/// The lines of a row whose last cell goes on below itself.
+fn wrapped(cells: &[Cell], widths: &[usize]) -> Vec<String> {
+    let (Some(last), Some(width)) = (cells.last(), widths.last()) else { return Vec::new() };
+    let mut row = cells.to_vec();
+    let mut lines = Vec::new();
+    for part in parts(&last.text, *width) {
+        row.pop();
+        row.push(Cell::styled(part, last.style));
+        lines.push(line(&row, widths));
+        for cell in &mut row {
+            cell.text.clear();
+        }
+    }
+    lines
+}
+
+/// The text in parts that fit, parted at blanks where there are any.
+fn parts(text: &str, width: usize) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for word in text.split(' ') {
+        let part = parts.last_mut().map_or(0, |part| part.width());
+        match parts.last_mut() {
+            Some(last) if part == 0 => last.push_str(word),
+            Some(last) if part + 1 + word.width() <= width => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => parts.push(word.to_owned()),
+        }
+    }
+    parts
 }
 
 fn line(cells: &[Cell], widths: &[usize]) -> String {
@@ -146,8 +201,20 @@ mod tests {
         let full = ["NAME    WHERE", "github  ~/.config/somewhere/mcp.json:14", "日本語  x"];
         assert_eq!(plain(&table, None), full);
         assert_eq!(plain(&table, Some(20)), ["NAME    WHERE", "github  ~/.config/s…", "日本語  x"]);
+        let kept = Table { rows: table.rows.clone(), ..Table::new(&[("NAME", 6), ("WHERE", 6)]).keep(1) };
+        assert_eq!(plain(&kept, Some(14)), ["NAME    WHERE", "github  ~/.co…", "日本語  x"]);
         for width in 14..40 {
             assert!(plain(&table, Some(width)).iter().all(|line| line.width() <= width));
         }
+    }
+
+    #[test]
+    fn the_last_column_goes_on_in_the_next_line() {
+        let mut table = Table::new(&[("NAME", 6), ("DO", 10)]).wrap_last();
+        table.row(vec![Cell::new("github"), Cell::new("switchboard trust github now")]);
+        table.row(vec![Cell::new("x"), Cell::new("")]);
+        let narrow = ["NAME    DO", "github  switchboard", "        trust github", "        now", "x"];
+        assert_eq!(plain(&table, Some(20)), narrow);
+        assert_eq!(plain(&table, None), ["NAME    DO", "github  switchboard trust github now", "x"]);
     }
 }

@@ -9,6 +9,11 @@ pub(crate) fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
+/// Columns of the terminal that everything else goes to.
+pub(crate) fn error_width() -> usize {
+    terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0))
+}
+
 /// Columns of the terminal that data goes to; none when it goes elsewhere.
 pub(crate) fn width(env: &Env) -> Option<usize> {
     if !std::io::stdout().is_terminal() {

@@ -60,6 +60,7 @@ pub(super) fn run(context: &Context, add: Add) -> Result<Outcome, CommandError> 
     for warning in warnings {
         warning.say(context);
     }
+    context.printer.remark(&format!("Try it: switchboard test {name}"));
     Ok(Outcome::Done)
 }
 

@@ -1,67 +1,114 @@
 //! `call`: runs one tool. Typing it is the user's approval; only a rule that denies stops it.
 
+use std::cell::Cell;
 use std::io::Read;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use switchboard::calls::{CallError, Coercion, Outcome as Called, Request, arguments, complete, usage};
-use switchboard::catalog::{Catalog, Entry, Missed, Verdict};
+use switchboard::catalog::{Catalog, Entry, Missed, Verdict, naming};
+use switchboard::config::settings::NameStyle;
 use switchboard::json::Json;
 use switchboard::session::{self, LoadError, Session};
+use switchboard::{Server, State};
 
-use super::{Context, Outcome, online};
+use super::online::{self, Wait};
+use super::{Context, Outcome, connection, trust};
 use crate::args::Call;
 use crate::error::{CommandError, Kind};
 use crate::printer::Volume;
 use crate::progress::Progress;
 use crate::report;
 
-/// The code of a name that leads nowhere.
-const NOT_FOUND: &str = "tool-not-found";
 /// No limit, as near as a clock can come to it.
 const FOREVER: Duration = Duration::from_hours(24 * 365);
 
 pub(super) fn run(context: &Context, call: &Call) -> Result<Outcome, CommandError> {
-    let servers: Vec<String> = call.server.iter().cloned().collect();
-    online::check(context, &servers)?;
-    let mut options = online::options(context, &servers);
-    // If the tool is known from last time, only its server need be started.
-    if servers.is_empty() {
-        let (_, known) = session::cached(&options);
-        // A bare name may mean a tool of a server that is not known yet.
-        if let Ok(entry) = known.find(&call.tool, None)
-            && (entry.name == call.tool || call.tool.contains(&entry.server))
-        {
-            options.only = Some([entry.server.clone()].into());
+    let is_under_way = Cell::new(false);
+    find_and_perform(context, call, &is_under_way).map_err(|error| match error.kind {
+        Kind::Interrupted if is_under_way.get() => {
+            error.reworded(|_| "stopped; the call was taken back, but may have run".to_owned())
         }
-    }
+        _ => error,
+    })
+}
+
+fn find_and_perform(
+    context: &Context,
+    call: &Call,
+    is_under_way: &Cell<bool>,
+) -> Result<Outcome, CommandError> {
     let given = given(context, call)?;
-    let is_narrow = options.only.is_some() && servers.is_empty();
-    let narrow = online::with_session(context, options, async |session, progress| {
-        perform(context, call, (session, progress), given.clone()).await
-    });
-    match narrow {
-        // What was known is no longer so: all servers are asked.
-        Err(error) if is_narrow && error.code() == NOT_FOUND => {
-            online::with_session(context, online::options(context, &servers), async |session, progress| {
-                perform(context, call, (session, progress), given).await
-            })?;
+    let work = async |session: &Session, progress: &Progress| {
+        let prepared = prepare(call, session, given.clone())?;
+        is_under_way.set(true);
+        perform(context, call, (session, progress), prepared).await
+    };
+    if let Some(server) = &call.server {
+        let servers = [server.clone()];
+        online::check(context, &servers)?;
+        online::with_session(context, online::options(context, &servers), Wait::Correct, work)?;
+        return Ok(Outcome::Done);
+    }
+    let likely = likely(context, &call.tool);
+    trust::offer_new(context, &likely)?;
+    let discovery = context.discover();
+    let (ready, others): (Vec<String>, Vec<String>) = likely
+        .into_iter()
+        .partition(|name| discovery.server(name).is_some_and(|server| server.state() == State::Enabled));
+    // So spelled, it can be of these servers only; a dot may be part of a name.
+    let is_certain = call.tool.contains('/') || call.tool.starts_with("mcp_");
+    match (ready.is_empty(), others.as_slice()) {
+        (true, [only]) if is_certain => drop(connection::connectable(&discovery, only)?),
+        (false, _) if is_certain => {
+            online::with_session(context, online::options(context, &ready), Wait::Correct, work)?;
         }
-        settled => settled?,
+        _ => online::with_likely(context, &ready, Wait::Correct, work)?,
     }
     Ok(Outcome::Done)
+}
+
+/// The servers a call is likely about: the one that had the tool last time, else those its spelling begins with.
+fn likely(context: &Context, spelling: &str) -> Vec<String> {
+    let (discovery, known) = session::cached(&online::options(context, &[]));
+    // A bare name may mean a tool of a server that is not known yet.
+    if let Ok(entry) = known.find(spelling, None)
+        && (entry.name == spelling || spelling.contains(&entry.server))
+    {
+        return vec![entry.server.clone()];
+    }
+    let named = discovery.servers.iter().filter(|server| begins_with(spelling, server));
+    named.map(|server| server.name.clone()).collect()
+}
+
+/// Whether a spelling begins with the name of the server, in any of the ways to spell it.
+fn begins_with(spelling: &str, server: &Server) -> bool {
+    let name = server.name.as_str();
+    let prefix = server.definition.as_ref().ok().and_then(|spec| spec.conduct.prefix.as_deref());
+    let plain = [format!("{name}/"), format!("{name}."), format!("mcp__{name}__")];
+    let styles = [NameStyle::Standard, NameStyle::Letters, NameStyle::Double];
+    let by_style = styles.iter().flat_map(|style| {
+        // The name of any tool, without the tool.
+        let names = [Some(name), prefix].into_iter().flatten();
+        names.map(|word| naming::name(word, "x", *style).trim_end_matches('x').to_owned())
+    });
+    plain.into_iter().chain(by_style).any(|start| spelling.starts_with(&start))
+}
+
+/// The tool that is meant, and what it is called with.
+fn prepare(call: &Call, session: &Session, given: Option<Json>) -> Result<(Entry, Json), CommandError> {
+    let catalog = session.catalog();
+    let entry = find(&catalog, session, call)?;
+    let wanted = wanted(entry, call, given)?;
+    Ok((entry.clone(), wanted))
 }
 
 async fn perform(
     context: &Context,
     call: &Call,
     (session, progress): (&Session, &Progress),
-    given: Option<Json>,
+    (entry, wanted): (Entry, Json),
 ) -> Result<(), CommandError> {
-    let catalog = session.catalog();
-    let entry = find(&catalog, session, call)?;
-    let wanted = wanted(entry, call, given)?;
     let timeout = call.timeout.map(|ms| if ms == 0 { FOREVER } else { Duration::from_millis(ms) });
     progress.say(format!("calling {}", entry.name));
     let mut hear = |heard: switchboard::notice::Progress| {
@@ -71,7 +118,8 @@ async fn perform(
     };
     let request = Request { timeout, on_progress: Some(&mut hear) };
     let outcome =
-        session.call_approved(entry, &wanted, request).await.map_err(|error| failed(entry, &error))?;
+        session.call_approved(&entry, &wanted, request).await.map_err(|error| failed(&entry, &error))?;
+    progress.end();
     show(context, &outcome)?;
     if outcome.is_error {
         let message = format!("`{}` reported an error", outcome.name);
@@ -80,7 +128,7 @@ async fn perform(
     Ok(())
 }
 
-fn find<'a>(catalog: &'a Arc<Catalog>, session: &Session, call: &Call) -> Result<&'a Entry, CommandError> {
+fn find<'a>(catalog: &'a Catalog, session: &Session, call: &Call) -> Result<&'a Entry, CommandError> {
     catalog.find(&call.tool, call.server.as_deref()).map_err(|missed| match missed {
         Missed::Ambiguous { candidates } => {
             let message = format!("`{}` could be several tools: {}", call.tool, candidates.join(", "));
@@ -103,7 +151,7 @@ fn find<'a>(catalog: &'a Arc<Catalog>, session: &Session, call: &Call) -> Result
             if let Some(error) = broken {
                 return unreachable(error);
             }
-            let error = CommandError::usage(NOT_FOUND, format!("no tool is called `{}`", call.tool));
+            let error = CommandError::usage("tool-not-found", format!("no tool is called `{}`", call.tool));
             match near.as_slice() {
                 [] => error.hint("see them all: switchboard tools"),
                 near => error.hint(format!("did you mean {}?", near.join(" or "))),
@@ -115,9 +163,9 @@ fn find<'a>(catalog: &'a Arc<Catalog>, session: &Session, call: &Call) -> Result
 fn unreachable(error: &LoadError) -> CommandError {
     let name = error.server.clone().unwrap_or_default();
     let kind = if error.needs_login { Kind::LoginNeeded } else { Kind::Unreachable };
-    let message = format!("Failed to connect to \"{name}\": {}", error.message);
-    let failed =
-        CommandError::new(kind, error.code, message).server(&name).last_words(error.last_words.as_deref());
+    let failed = CommandError::new(kind, error.code, online::in_words(error))
+        .server(&name)
+        .last_words(error.last_words.as_deref());
     match &error.hint {
         Some(hint) => failed.hint(hint),
         None => failed,

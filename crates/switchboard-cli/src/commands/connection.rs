@@ -47,7 +47,9 @@ pub(super) fn connectable<'a>(
                 .server(name)
                 .hint(format!("look at it with `switchboard why {word}`, then `switchboard trust {word}`")))
         }
-        (_, Err(reason)) => Err(CommandError::usage("invalid-server", reason.clone()).server(name)),
+        (_, Err(reason)) => Err(CommandError::usage("invalid-server", reason.clone())
+            .server(name)
+            .hint(format!("see where it stands: switchboard why {word}"))),
         (State::Enabled | State::Invalid, Ok(spec)) => Ok((server, spec)),
     }
 }

@@ -5,7 +5,8 @@ use switchboard::discover::sort;
 use switchboard::resolve::{self, Program, find_program};
 use switchboard::{Code, Discovery, Env, Problem, Provider, Scope, Severity, State, redact};
 
-use super::{Context, Outcome, online, s};
+use super::online::{self, Wait};
+use super::{Context, Outcome, is_this_program, s};
 use crate::error::CommandError;
 use crate::printer::{GOOD, Volume, problem_lines};
 use crate::report::{Doctor, ProblemRow};
@@ -59,7 +60,7 @@ pub(super) fn run(context: &Context, connect: bool) -> Result<Outcome, CommandEr
 
 /// What comes out when every approved server is connected to.
 fn tried(context: &Context, discovery: &Discovery) -> Result<Vec<Problem>, CommandError> {
-    online::with_session(context, online::options(context, &[]), async |session, _| {
+    online::with_session(context, online::options(context, &[]), Wait::Correct, async |session, _| {
         session.settled(None).await;
         let faults = session.servers().into_iter().filter_map(|report| {
             let problem = report.status.fault()?.problem();
@@ -91,17 +92,17 @@ fn examine(discovery: &Discovery, env: &Env) -> Vec<Problem> {
 
 fn look(server: &Server, discovery: &Discovery, env: &Env) -> Vec<Problem> {
     let Ok(spec) = &server.definition else { return Vec::new() };
-    let is_built_in = server.origin.provider == Provider::BuiltIn;
     // Of enabled servers, discovery has said it already.
     let mut problems = match server.state() {
         State::Untrusted => resolve::unresolved(&server.name, spec, &server.origin, env),
         _ => Vec::new(),
     };
     // A built-in server that nobody approved needs nothing yet.
-    if is_built_in {
-        return if server.state() == State::Enabled { problems } else { Vec::new() };
+    if server.origin.provider == Provider::BuiltIn && server.state() == State::Untrusted {
+        return Vec::new();
     }
     if let Transport::Stdio(stdio) = &spec.transport
+        && !is_this_program(server)
         && find_program(stdio, env, discovery.project.directory_of(&server.origin)) == Program::NotFound
     {
         let command = redact::word(stdio.command.raw());

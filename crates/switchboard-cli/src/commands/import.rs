@@ -11,6 +11,7 @@ use switchboard::sources::read;
 use switchboard::visible::visible;
 use switchboard::{Discovery, Origin};
 
+use super::trust::HOW_TO_MARK;
 use super::{Context, Outcome, add, own_file, s, unknown_server};
 use crate::args::Import;
 use crate::error::CommandError;
@@ -157,8 +158,7 @@ fn choose<'d>(
             format!("{} ({})", switchboard::visible::excerpt(candidate.name, 60), candidate.origin.provider)
         })
         .collect();
-    let picked = MultiSelect::new("Import which? (space marks, right arrow marks all, enter ends)", labels)
-        .raw_prompt()?;
+    let picked = MultiSelect::new("Import which?", labels).with_help_message(HOW_TO_MARK).raw_prompt()?;
     let indices: Vec<usize> = picked.into_iter().map(|option| option.index).collect();
     Ok(candidates
         .into_iter()

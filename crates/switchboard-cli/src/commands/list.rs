@@ -4,7 +4,7 @@ use switchboard::{Discovery, Provider, Severity, State};
 
 use switchboard::config::Because;
 
-use super::{Context, Outcome, s};
+use super::{ADD_ONE, Context, Outcome, s};
 use crate::error::CommandError;
 use crate::printer::{BAD, FAINT, GOOD, STRONG, Volume, WAITING};
 use crate::report::{List, ProblemRow, ServerRow};
@@ -29,7 +29,7 @@ pub(super) fn run(context: &Context, all: bool) -> Result<Outcome, CommandError>
             let n = discovery.shadowed.len();
             context.printer.remark(&format!("SWITCHBOARD_MCP_SERVERS replaces {n} definition{}.", s(n)));
         }
-        context.printer.remark("Add one: switchboard add NAME -- COMMAND, or switchboard add NAME --url URL");
+        context.printer.remark(ADD_ONE);
     } else {
         context.printer.data(&lines(context, &servers))?;
         context.printer.remark("");

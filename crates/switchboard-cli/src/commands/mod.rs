@@ -9,6 +9,7 @@ mod connection;
 mod doctor;
 mod import;
 mod list;
+mod listing;
 mod login;
 mod offers;
 mod online;
@@ -24,13 +25,14 @@ mod trust;
 mod why;
 mod wizard;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 use switchboard::config::edit::OwnFile;
 use switchboard::config::write::Privacy;
 use switchboard::sources::places;
-use switchboard::{Discovery, Env, Options, Scope, discover};
+use switchboard::{Discovery, Env, Options, Provider, Scope, Server, Transport, discover};
 
 use crate::args::{BuiltinArg, Cli, Command, ScopeArg};
 use crate::error::{CommandError, Kind};
@@ -38,6 +40,10 @@ use crate::printer::{Printer, Volume};
 
 /// The verb that makes this program the guard of a server instead.
 pub(crate) const GUARD: &str = "__guard";
+
+/// What to do on a machine without servers.
+pub(crate) const ADD_ONE: &str =
+    "Add one: switchboard add NAME -- COMMAND, or switchboard add NAME --url URL";
 
 /// What every command gets.
 #[derive(Debug)]
@@ -88,18 +94,22 @@ pub(crate) fn run() -> ExitCode {
 }
 
 fn context(cli: &Cli, volume: Volume) -> Result<Context, CommandError> {
-    let mut env =
-        Env::capture().map_err(|error| CommandError::new(Kind::Failed, "environment", error.to_string()))?;
-    if let Some(dir) = &cli.global.directory {
-        let dir = env.absolute(dir);
-        let dir = dir.canonicalize().ok().filter(|dir| dir.is_dir()).ok_or_else(|| {
-            CommandError::usage("no-such-directory", format!("there is no directory {}", dir.display()))
-        })?;
-        env = env.with_cwd(dir);
-    }
+    let env = env(cli.global.directory.as_deref())?;
     let options = Options { trust_all: cli.global.trust, ..Options::default() };
     let printer = Printer::new(&env, cli.global.json, volume);
     Ok(Context { env, options, printer })
+}
+
+/// The surroundings, as if started in that directory.
+pub(crate) fn env(directory: Option<&Path>) -> Result<Env, CommandError> {
+    let env =
+        Env::capture().map_err(|error| CommandError::new(Kind::Failed, "environment", error.to_string()))?;
+    let Some(dir) = directory else { return Ok(env) };
+    let dir = env.absolute(dir);
+    let dir = dir.canonicalize().ok().filter(|dir| dir.is_dir()).ok_or_else(|| {
+        CommandError::usage("no-such-directory", format!("there is no directory {}", dir.display()))
+    })?;
+    Ok(env.with_cwd(dir))
 }
 
 fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError> {
@@ -111,12 +121,10 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError
         Command::Remove { name, scope } => remove::run(context, &name, scope),
         Command::Enable { name } => switch::run(context, &name, switch::On),
         Command::Disable { name } => switch::run(context, &name, switch::Off),
-        Command::Tools { servers, cached, wait } => {
-            tools::run(context, &servers, tools::Ask::new(cached, wait))
-        }
+        Command::Tools(listing) => tools::run(context, &listing),
         Command::Call(call) => call::run(context, &call),
-        Command::Resources { servers, cached } => offers::resources(context, &servers, cached),
-        Command::Prompts { servers, cached } => offers::prompts(context, &servers, cached),
+        Command::Resources(listing) => offers::resources(context, &listing),
+        Command::Prompts(listing) => offers::prompts(context, &listing),
         Command::Read { uri, server } => read::run(context, &uri, server.as_deref()),
         Command::Prompt { name, arguments, server } => {
             prompt::run(context, &name, &arguments, server.as_deref())
@@ -199,6 +207,15 @@ pub(crate) fn unknown_server(discovery: &Discovery, name: &str) -> CommandError 
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint("see `switchboard list --all`"),
     }
+}
+
+/// Whether the server is this very program.
+pub(crate) fn is_this_program(server: &Server) -> bool {
+    let command = server.definition.as_ref().ok().and_then(|spec| match &spec.transport {
+        Transport::Stdio(stdio) => Some(stdio.command.raw()),
+        Transport::Remote(_) => None,
+    });
+    server.origin.provider == Provider::BuiltIn && command == Some("switchboard")
 }
 
 /// The plural ending.

@@ -3,56 +3,34 @@
 use serde_json::{Value, json};
 use switchboard::catalog::{Catalog, Of};
 use switchboard::json::Json;
-use switchboard::session;
 use switchboard::visible::excerpt;
 
-use super::{Context, Outcome, online};
+use super::listing::{self, Lists};
+use super::{Context, Outcome};
+use crate::args::Listing;
 use crate::error::CommandError;
 use crate::printer::{FAINT, STRONG};
+use crate::report::ErrorRow;
 use crate::table::{Cell, Table};
 
-pub(super) fn resources(
-    context: &Context,
-    servers: &[String],
-    cached: bool,
-) -> Result<Outcome, CommandError> {
-    each(context, servers, cached, show_resources)
+pub(super) fn resources(context: &Context, listing: &Listing) -> Result<Outcome, CommandError> {
+    listing::run(context, listing, Lists::Others, |shown| {
+        show_resources(context, shown.catalog, &shown.errors)
+    })
 }
 
-pub(super) fn prompts(context: &Context, servers: &[String], cached: bool) -> Result<Outcome, CommandError> {
-    each(context, servers, cached, show_prompts)
+pub(super) fn prompts(context: &Context, listing: &Listing) -> Result<Outcome, CommandError> {
+    listing::run(context, listing, Lists::Others, |shown| show_prompts(context, shown.catalog, &shown.errors))
 }
 
-type Show = fn(&Context, &Catalog, &Value) -> Result<(), CommandError>;
-
-fn each(context: &Context, servers: &[String], cached: bool, show: Show) -> Result<Outcome, CommandError> {
-    online::check(context, servers)?;
-    let options = online::options(context, servers);
-    if cached {
-        let (discovery, catalog) = session::cached(&options);
-        show(context, &catalog, &json!([]))?;
-        online::remarks(context, &discovery, &[]);
-        return Ok(Outcome::Done);
-    }
-    online::with_session(context, options, async |session, _| {
-        session.listed().await;
-        let errors = session.errors();
-        let rows = serde_json::to_value(online::error_rows(&errors)).unwrap_or_default();
-        show(context, &session.catalog(), &rows)?;
-        online::remarks(context, &session.discovery(), &errors);
-        online::verdict(session, &errors)
-    })?;
-    Ok(Outcome::Done)
-}
-
-fn show_resources(context: &Context, catalog: &Catalog, errors: &Value) -> Result<(), CommandError> {
+fn show_resources(context: &Context, catalog: &Catalog, errors: &[ErrorRow]) -> Result<(), CommandError> {
     if context.printer.json {
         let resources: Vec<_> = catalog.resources.iter().map(|of| with_server(of, &of.item.raw)).collect();
         let templates: Vec<_> = catalog.templates.iter().map(|of| with_server(of, &of.item.raw)).collect();
         let report = json!({"resources": resources, "templates": templates, "errors": errors});
         return Ok(context.printer.json(&report)?);
     }
-    let mut table = Table::new(&[("ADDRESS", 24), ("SERVER", 10), ("IS", 24)]);
+    let mut table = Table::new(&[("ADDRESS", 24), ("SERVER", 6), ("IS", 10)]).keep(1);
     for of in &catalog.resources {
         let words = of.item.title.as_deref().unwrap_or(&of.item.name);
         table.row(row(&of.item.uri, &of.server, words));
@@ -64,12 +42,12 @@ fn show_resources(context: &Context, catalog: &Catalog, errors: &Value) -> Resul
     print(context, &table, catalog.resources.len() + catalog.templates.len(), "No resources.")
 }
 
-fn show_prompts(context: &Context, catalog: &Catalog, errors: &Value) -> Result<(), CommandError> {
+fn show_prompts(context: &Context, catalog: &Catalog, errors: &[ErrorRow]) -> Result<(), CommandError> {
     if context.printer.json {
         let prompts: Vec<_> = catalog.prompts.iter().map(|of| with_server(of, &of.item.raw)).collect();
         return Ok(context.printer.json(&json!({"prompts": prompts, "errors": errors}))?);
     }
-    let mut table = Table::new(&[("NAME", 24), ("SERVER", 10), ("DOES", 24)]);
+    let mut table = Table::new(&[("NAME", 24), ("SERVER", 6), ("DOES", 10)]).keep(1);
     for of in &catalog.prompts {
         let arguments: Vec<String> = of
             .item

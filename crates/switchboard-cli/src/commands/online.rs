@@ -1,15 +1,16 @@
 //! What commands that use all servers share: the session, the wait with a sign of life, and what is said of the rest.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::convert::Infallible;
 
+use switchboard::catalog::Catalog;
 use switchboard::connect::Persistence;
-use switchboard::session::{Gate, LoadError, Options, Session};
-use switchboard::visible::excerpt;
+use switchboard::session::{Gate, LoadError, Options, ServerReport, Session};
+use switchboard::visible::{excerpt, shell_word};
 use switchboard::{Discovery, Provider, State};
 
 use super::{Context, connection, s, trust, unknown_server};
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::printer::Volume;
 use crate::progress::Progress;
 use crate::report::ErrorRow;
@@ -27,10 +28,19 @@ pub(super) fn options(context: &Context, servers: &[String]) -> Options {
     options
 }
 
+/// What a session is waited for before it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// Nothing: whoever uses it waits for what it needs.
+    Nothing,
+    /// Every server has something to show, now or from last time.
+    Correct,
+}
+
 /// Asks about new servers where somebody can be asked; then refuses names that are nowhere, and servers that may not be
 /// connected to.
 pub(super) fn check(context: &Context, servers: &[String]) -> Result<(), CommandError> {
-    trust::offer_new(context)?;
+    trust::offer_new(context, servers)?;
     let discovery = context.discover();
     for name in servers {
         discovery.server(name).ok_or_else(|| unknown_server(&discovery, name))?;
@@ -39,30 +49,49 @@ pub(super) fn check(context: &Context, servers: &[String]) -> Result<(), Command
     Ok(())
 }
 
+/// Does the work with the servers it is likely about; with all, if that leads nowhere.
+pub(super) fn with_likely<T>(
+    context: &Context,
+    likely: &[String],
+    wait: Wait,
+    work: impl AsyncFn(&Session, &Progress) -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
+    if !likely.is_empty() {
+        match with_session(context, options(context, likely), wait, &work) {
+            // What was known is no longer so.
+            Err(error) if error.is_not_found() => {}
+            settled => return settled,
+        }
+    }
+    with_session(context, options(context, &[]), wait, work)
+}
+
 /// Starts a session, waits until its servers are there, uses it, and stops it in order. Ctrl-C ends the use at once and
 /// the servers in order; a second one ends everything.
 pub(super) fn with_session<T>(
     context: &Context,
     options: Options,
+    wait: Wait,
     work: impl AsyncFnOnce(&Session, &Progress) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
     let is_wanted = !context.printer.json && context.printer.volume > Volume::Quiet;
-    let progress = Arc::new(Progress::new("connecting", is_wanted));
+    let progress = Progress::new("connecting", is_wanted);
     connection::block_on(progress.during(async {
         let session = Session::start(options).await;
         let using = async {
-            tell_who_is_missing(&session, &progress);
-            let window = session.discovery().settings.startup_window;
-            // Live lists are better than cached ones, if they come in time.
-            session.settled(Some(window)).await;
-            tell_who_is_missing(&session, &progress);
-            session.ready(Gate::Correct).await;
+            if wait == Wait::Correct {
+                let window = session.discovery().settings.startup_window;
+                // Live lists are better than cached ones, if they come in time.
+                session.settled(Some(window)).await;
+                session.ready(Gate::Correct).await;
+            }
             work(&session, &progress).await
         };
         // Dropping the work tells the server; stopping the session in order lets that get through.
         let used = tokio::select! {
             used = using => used,
             () = connection::ctrl_c() => Err(CommandError::stopped()),
+            never = tell_who_is_missing(&session, &progress) => match never {},
         };
         tokio::select! {
             () = session.shutdown() => {}
@@ -72,16 +101,54 @@ pub(super) fn with_session<T>(
     }))?
 }
 
-fn tell_who_is_missing(session: &Session, progress: &Progress) {
+/// Waits until the servers stand as wanted.
+pub(super) async fn until(session: &Session, is_right: impl Fn(&[ServerReport]) -> bool) {
+    let mut events = session.events();
+    while !is_right(&session.servers()) {
+        if events.next().await.is_none() {
+            return;
+        }
+    }
+}
+
+/// Looks for something as servers come up, until `all` are there: nobody waits for a server that has nothing to do with it.
+pub(super) async fn found<T>(
+    session: &Session,
+    all: impl Future<Output = ()>,
+    look: impl Fn(&Catalog) -> Option<T>,
+) -> Option<T> {
+    let mut changes = session.watch_catalog();
+    tokio::pin!(all);
+    loop {
+        if let Some(found) = look(&session.catalog()) {
+            return Some(found);
+        }
+        tokio::select! {
+            () = &mut all => return look(&session.catalog()),
+            change = changes.changed() => change.ok()?,
+        }
+    }
+}
+
+/// Keeps the words about who is waited for true.
+async fn tell_who_is_missing(session: &Session, progress: &Progress) -> Infallible {
+    let mut events = session.events();
+    loop {
+        progress.wait(missing(session).unwrap_or_else(|| "asking what they offer".to_owned()));
+        if events.next().await.is_none() {
+            return std::future::pending().await;
+        }
+    }
+}
+
+fn missing(session: &Session) -> Option<String> {
     let waiting: Vec<String> = session
         .servers()
         .into_iter()
         .filter(|report| !report.status.is_settled())
         .map(|report| report.name)
         .collect();
-    if !waiting.is_empty() {
-        progress.say(format!("connecting to {}", waiting.join(", ")));
-    }
+    (!waiting.is_empty()).then(|| format!("connecting to {}", waiting.join(", ")))
 }
 
 /// What went wrong with servers, as data.
@@ -99,27 +166,46 @@ pub(super) fn error_rows(errors: &[LoadError]) -> Vec<ErrorRow> {
         .collect()
 }
 
-/// Says what went wrong, and who waits for approval.
-pub(super) fn remarks(context: &Context, discovery: &Discovery, errors: &[LoadError]) {
+/// Says what went wrong.
+pub(super) fn say_errors(context: &Context, errors: &[LoadError]) {
     for error in errors {
-        let who = error.server.as_deref().unwrap_or("configuration");
-        let failed = match &error.server {
-            Some(_) => format!("Failed to connect to \"{who}\""),
-            None => "The configuration cannot be read".to_owned(),
-        };
-        context.printer.remark(&format!("error: {failed}: {}", error.message));
-        if let Some(words) = &error.last_words {
-            context.printer.remark(&format!("  it said: {}", excerpt(words, 200)));
-        }
-        if let Some(hint) = &error.hint {
-            context.printer.remark(&format!("  hint: {hint}"));
-        }
+        let said = error.last_words.as_ref().map(|words| format!("it said: {}", excerpt(words, 200)));
+        let hint = error.hint.clone().or_else(|| {
+            let name = error.server.as_deref().filter(|_| error.code == INVALID)?;
+            Some(format!("switchboard why {}", shell_word(name)))
+        });
+        let rest: Vec<String> = said.into_iter().chain(hint.map(|hint| format!("hint: {hint}"))).collect();
+        context.printer.fault(&in_words(error), &rest);
     }
+}
+
+/// The code of a definition that cannot be used. Nobody tried to connect to it.
+const INVALID: &str = "invalid-server";
+
+/// What went wrong, in the words of the contract.
+pub(super) fn in_words(error: &LoadError) -> String {
+    match &error.server {
+        Some(_) if error.code == INVALID => error.message.clone(),
+        Some(who) => format!("Failed to connect to \"{who}\": {}", error.message),
+        None => format!("The configuration cannot be read: {}", error.message),
+    }
+}
+
+/// Who could not be asked, as a hint for somebody who looks for something.
+pub(super) fn who_failed(session: &Session) -> Option<String> {
+    let failed: Vec<String> = session.errors().into_iter().filter_map(|error| error.server).collect();
+    let first = failed.first()?;
+    let word = shell_word(first);
+    Some(format!("not asked, since it does not work: {}; see switchboard test {word}", failed.join(", ")))
+}
+
+/// Says who waits for approval.
+pub(super) fn say_who_waits(context: &Context, discovery: &Discovery) {
     let waiting: BTreeSet<String> = discovery
         .servers
         .iter()
         .filter(|server| server.state() == State::Untrusted && server.origin.provider != Provider::BuiltIn)
-        .map(|server| switchboard::visible::shell_word(&server.name))
+        .map(|server| shell_word(&server.name))
         .collect();
     if !waiting.is_empty() {
         let names: Vec<_> = waiting.iter().map(String::as_str).collect();
@@ -131,36 +217,4 @@ pub(super) fn remarks(context: &Context, discovery: &Discovery, errors: &[LoadEr
             names.join(" ")
         ));
     }
-}
-
-/// Says whose lists are not live.
-pub(super) fn stale(context: &Context, session: &Session) {
-    let late: Vec<String> = session
-        .servers()
-        .into_iter()
-        .filter(|report| !report.status.is_settled())
-        .map(|report| excerpt(&report.name, 60))
-        .collect();
-    if !late.is_empty() {
-        let names = late.join(", ");
-        context
-            .printer
-            .remark(&format!("Not answered yet, shown as of last time: {names} (--wait waits for them)"));
-    }
-}
-
-/// Lists succeed when at least one server answered and no required one is missing.
-pub(super) fn verdict(session: &Session, errors: &[LoadError]) -> Result<(), CommandError> {
-    if let Some(missing) = errors.iter().find(|error| error.is_required) {
-        let name = missing.server.as_deref().unwrap_or_default();
-        let message = format!("the required server \"{name}\" does not work: {}", missing.message);
-        return Err(CommandError::new(Kind::Unreachable, "required-server", message).server(name));
-    }
-    let reports = session.servers();
-    let any_answered = reports.iter().any(|report| report.status.fault().is_none());
-    if reports.is_empty() || any_answered {
-        return Ok(());
-    }
-    Err(CommandError::new(Kind::Unreachable, "no-server-answered", "no server answered")
-        .hint("see each one with `switchboard test NAME`"))
 }

@@ -1,14 +1,18 @@
 //! `prompt`: one prompt, filled in by the server that has it.
 
 use serde_json::{Value, json};
+use switchboard::catalog::{Catalog, Of};
 use switchboard::json::Json;
-use switchboard::session::Session;
+use switchboard::offer::Prompt;
+use switchboard::session::{self, Session};
 use switchboard::visible::visible;
 
+use super::online::{self, Wait};
 use super::read::failed;
-use super::{Context, Outcome, online};
+use super::{Context, Outcome};
 use crate::error::CommandError;
 use crate::printer::STRONG;
+use crate::progress::Progress;
 
 pub(super) fn run(
     context: &Context,
@@ -16,8 +20,6 @@ pub(super) fn run(
     words: &[String],
     server: Option<&str>,
 ) -> Result<Outcome, CommandError> {
-    let servers: Vec<String> = server.iter().map(|name| (*name).to_owned()).collect();
-    online::check(context, &servers)?;
     let mut arguments = Vec::new();
     for word in words {
         let (key, value) = word.split_once('=').ok_or_else(|| {
@@ -25,35 +27,73 @@ pub(super) fn run(
         })?;
         arguments.push((key.to_owned(), value.to_owned()));
     }
-    online::with_session(context, online::options(context, &servers), async |session, _| {
-        session.listed().await;
-        let (server, name) = owner(session, name, server)?;
+    let servers = match server {
+        Some(server) => vec![server.to_owned()],
+        None => likely(context, name),
+    };
+    online::check(context, &servers)?;
+    let work = async |session: &Session, progress: &Progress| {
+        let (server, name) = owner(session, name, server).await?;
+        progress.say(format!("getting {name} from {server}"));
         let prompt = session.prompt(&server, &name, &arguments).await.map_err(|error| failed(&error))?;
+        progress.end();
         if context.printer.json {
             let messages: Vec<&Json> = prompt.messages.iter().collect();
             return Ok(context.printer.json(&json!({"server": server, "messages": messages}))?);
         }
-        let lines: Vec<String> = prompt.messages.iter().flat_map(|message| lines(&message.value())).collect();
-        Ok(context.printer.data(&lines)?)
-    })?;
+        let messages: Vec<String> =
+            prompt.messages.iter().map(|message| lines(&message.value()).join("\n")).collect();
+        Ok(context.printer.data(&[messages.join("\n\n")])?)
+    };
+    match server {
+        Some(_) => online::with_session(context, online::options(context, &servers), Wait::Nothing, work)?,
+        None => online::with_likely(context, &servers, Wait::Nothing, work)?,
+    }
     Ok(Outcome::Done)
 }
 
-fn owner(session: &Session, name: &str, server: Option<&str>) -> Result<(String, String), CommandError> {
-    let catalog = session.catalog();
-    let fits = |of: &&switchboard::catalog::Of<switchboard::offer::Prompt>| {
-        let is_named = of.item.name == name || name == format!("{}:{}", of.server, of.item.name);
-        is_named && server.is_none_or(|server| server == of.server)
+/// The servers that had it last time, else the one its name says.
+fn likely(context: &Context, name: &str) -> Vec<String> {
+    let (discovery, known) = session::cached(&online::options(context, &[]));
+    let mut owners: Vec<String> =
+        known.prompts.iter().filter(|of| is(of, name)).map(|of| of.server.clone()).collect();
+    owners.dedup();
+    if owners.is_empty() {
+        let servers = discovery.servers.iter().map(|server| &server.name);
+        let is_said =
+            |server: &&String| name.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with(':'));
+        owners.extend(servers.filter(is_said).cloned());
+    }
+    owners
+}
+
+fn is(of: &Of<Prompt>, name: &str) -> bool {
+    of.item.name == name || name == format!("{}:{}", of.server, of.item.name)
+}
+
+/// The server that has the prompt, as soon as one does, and the prompt's own name.
+async fn owner(
+    session: &Session,
+    name: &str,
+    server: Option<&str>,
+) -> Result<(String, String), CommandError> {
+    let look = |catalog: &Catalog| {
+        let is_meant = |of: &&Of<Prompt>| is(of, name) && server.is_none_or(|server| server == of.server);
+        let found =
+            catalog.prompts.iter().filter(is_meant).map(|of| (of.server.clone(), of.item.name.clone()));
+        Some(found.collect::<Vec<_>>()).filter(|found| !found.is_empty())
     };
-    let found: Vec<_> = catalog.prompts.iter().filter(fits).collect();
+    let found = online::found(session, session.listed(), look).await.unwrap_or_default();
     match found.as_slice() {
-        [only] => Ok((only.server.clone(), only.item.name.clone())),
+        [only] => Ok(only.clone()),
         [] => {
-            Err(CommandError::usage("prompt-not-found", format!("no prompt is called `{}`", visible(name)))
-                .hint("see them all: switchboard prompts"))
+            let error =
+                CommandError::usage("prompt-not-found", format!("no prompt is called `{}`", visible(name)));
+            let otherwise = "see them all: switchboard prompts";
+            Err(error.hint(online::who_failed(session).unwrap_or_else(|| otherwise.to_owned())))
         }
         several => {
-            let servers: Vec<_> = several.iter().map(|of| of.server.as_str()).collect();
+            let servers: Vec<_> = several.iter().map(|(server, _)| server.as_str()).collect();
             let message = format!("several servers have it: {}", servers.join(", "));
             Err(CommandError::usage("ambiguous-prompt", message).hint("say which: --server NAME"))
         }
@@ -77,6 +117,5 @@ fn lines(message: &Value) -> Vec<String> {
             }
         }
     }
-    lines.push(String::new());
     lines
 }

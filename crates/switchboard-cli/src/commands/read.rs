@@ -3,67 +3,102 @@
 use serde_json::json;
 use switchboard::Explain;
 use switchboard::calls::CallError;
-use switchboard::offer::Body;
-use switchboard::session::Session;
+use switchboard::catalog::Catalog;
+use switchboard::offer::{Body, ReadResult};
+use switchboard::session::{self, Session};
 use switchboard::visible::visible;
 use switchboard::wire::Cause;
 
-use super::{Context, Outcome, online};
+use super::online::{self, Wait};
+use super::{Context, Outcome};
 use crate::error::{CommandError, Kind};
+use crate::progress::Progress;
 
 pub(super) fn run(context: &Context, uri: &str, server: Option<&str>) -> Result<Outcome, CommandError> {
-    let servers: Vec<String> = server.iter().map(|name| (*name).to_owned()).collect();
+    let servers = match server {
+        Some(server) => vec![server.to_owned()],
+        // If it is known from last time, only its server need be started.
+        None => owners(&session::cached(&online::options(context, &[])).1, uri),
+    };
     online::check(context, &servers)?;
-    online::with_session(context, online::options(context, &servers), async |session, _| {
-        session.listed().await;
+    let work = async |session: &Session, progress: &Progress| {
         let server = match server {
             Some(server) => server.to_owned(),
-            None => owner(session, uri)?,
+            None => owner(session, uri).await?,
         };
+        progress.say(format!("reading {uri} from {server}"));
         let read = session.read(&server, uri).await.map_err(|error| failed(&error))?;
-        if context.printer.json {
-            let contents: Vec<_> = read.contents.iter().map(|part| &part.raw).collect();
-            return Ok(context.printer.json(&json!({"server": server, "contents": contents}))?);
-        }
-        for part in &read.contents {
-            match &part.body {
-                Body::Text(text) => context.printer.text(text)?,
-                Body::Blob(blob) => {
-                    let kind = part.mime_type.as_deref().unwrap_or("unknown type");
-                    let line = format!("[{}: {} bytes of Base64; see --json]", visible(kind), blob.len());
-                    context.printer.text(&line)?;
-                }
-                Body::Unknown => context.printer.text("[neither text nor bytes; see --json]")?,
-            }
-        }
-        Ok(())
-    })?;
+        progress.end();
+        show(context, &server, &read)
+    };
+    match server {
+        Some(_) => online::with_session(context, online::options(context, &servers), Wait::Nothing, work)?,
+        None => online::with_likely(context, &servers, Wait::Nothing, work)?,
+    }
     Ok(Outcome::Done)
 }
 
-/// The server that lists the resource; one with a fitting template if none does.
-fn owner(session: &Session, uri: &str) -> Result<String, CommandError> {
-    let catalog = session.catalog();
-    let mut owners: Vec<&str> =
-        catalog.resources.iter().filter(|of| of.item.uri == uri).map(|of| of.server.as_str()).collect();
-    if owners.is_empty() {
-        let fitting = catalog.templates.iter().filter(|of| fits(&of.item.uri_template, uri));
-        owners = fitting.map(|of| of.server.as_str()).collect();
+fn show(context: &Context, server: &str, read: &ReadResult) -> Result<(), CommandError> {
+    if context.printer.json {
+        let contents: Vec<_> = read.contents.iter().map(|part| &part.raw).collect();
+        return Ok(context.printer.json(&json!({"server": server, "contents": contents}))?);
     }
-    owners.dedup();
+    for part in &read.contents {
+        match &part.body {
+            Body::Text(text) => context.printer.text(text)?,
+            Body::Blob(blob) => {
+                let kind = part.mime_type.as_deref().unwrap_or("unknown type");
+                let line = format!("[{}: {} bytes of Base64; see --json]", visible(kind), blob.len());
+                context.printer.text(&line)?;
+            }
+            Body::Unknown => context.printer.text("[neither text nor bytes; see --json]")?,
+        }
+    }
+    Ok(())
+}
+
+/// The server that lists the resource, as soon as one does; one with a fitting template if none does.
+async fn owner(session: &Session, uri: &str) -> Result<String, CommandError> {
+    let listed = |catalog: &Catalog| Some(listed(catalog, uri)).filter(|owners| !owners.is_empty());
+    let owners = match online::found(session, session.listed(), listed).await {
+        Some(owners) => owners,
+        None => owners(&session.catalog(), uri),
+    };
     match owners.as_slice() {
-        [only] => Ok((*only).to_owned()),
-        [] => Err(CommandError::usage(
-            "resource-not-found",
-            format!("no server has the resource `{}`", visible(uri)),
-        )
-        .hint("see them all: switchboard resources; or name the server: --server NAME")),
+        [only] => Ok(only.clone()),
+        [] => {
+            let error = CommandError::usage(
+                "resource-not-found",
+                format!("no server has the resource `{}`", visible(uri)),
+            );
+            let otherwise = "see them all: switchboard resources; or name the server: --server NAME";
+            Err(error.hint(online::who_failed(session).unwrap_or_else(|| otherwise.to_owned())))
+        }
         several => Err(CommandError::usage(
             "ambiguous-resource",
             format!("several servers have it: {}", several.join(", ")),
         )
         .hint("say which: --server NAME")),
     }
+}
+
+/// The servers that list the resource; those with a fitting template if none does.
+fn owners(catalog: &Catalog, uri: &str) -> Vec<String> {
+    let mut owners = listed(catalog, uri);
+    if owners.is_empty() {
+        let fitting = catalog.templates.iter().filter(|of| fits(&of.item.uri_template, uri));
+        owners = fitting.map(|of| of.server.clone()).collect();
+    }
+    owners.dedup();
+    owners
+}
+
+/// The servers that list the resource.
+fn listed(catalog: &Catalog, uri: &str) -> Vec<String> {
+    let listed = catalog.resources.iter().filter(|of| of.item.uri == uri);
+    let mut servers: Vec<String> = listed.map(|of| of.server.clone()).collect();
+    servers.dedup();
+    servers
 }
 
 /// Whether an address begins and ends as a template does.

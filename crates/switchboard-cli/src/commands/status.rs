@@ -1,94 +1,154 @@
 //! `status`: could each server start? Looks, never connects.
 
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use switchboard::catalog::Catalog;
 use switchboard::config::Transport;
+use switchboard::connect::Freshness;
 use switchboard::declared::Auth;
 use switchboard::resolve::{self, Program, find_program};
-use switchboard::{Discovery, Env, Provider, Server, State};
+use switchboard::visible::{excerpt, shell_word};
+use switchboard::{Discovery, Env, Server, ServerSpec, State, session};
 
-use super::{Context, Outcome, unknown_server};
+use super::{ADD_ONE, Context, Outcome, is_this_program, online, s, unknown_server};
+use crate::age::age;
 use crate::error::CommandError;
 use crate::printer::{BAD, FAINT, GOOD, STRONG, WAITING};
 use crate::report::{Status, StatusRow};
 use crate::table::{Cell, Table};
 
+const READY: &str = "ready";
+const NEEDS_LOGIN: &str = "needs login";
+
 pub(super) fn run(context: &Context, names: &[String]) -> Result<Outcome, CommandError> {
-    let discovery = context.discover();
+    let (discovery, catalog) = session::cached(&online::options(context, &[]));
     for name in names {
         if discovery.server(name).is_none() {
             return Err(unknown_server(&discovery, name));
         }
     }
+    let seen = seen(&catalog, SystemTime::now());
     let servers = discovery.servers.iter().filter(|server| names.is_empty() || names.contains(&server.name));
-    let report = Status { servers: servers.map(|server| row(server, &discovery, &context.env)).collect() };
+    let rows = servers.map(|server| row(server, &discovery, &context.env, seen.get(server.name.as_str())));
+    let report = Status { servers: rows.collect() };
     if context.printer.json {
         context.printer.json(&report)?;
         return Ok(Outcome::Done);
     }
     if report.servers.is_empty() {
         context.printer.remark("No servers found.");
+        context.printer.remark(ADD_ONE);
         return Ok(Outcome::Done);
     }
-    let mut table = Table::new(&[("NAME", 12), ("STATUS", 14), ("DETAIL", 20)]);
+    let mut table = Table::new(&[("NAME", 12), ("STATUS", 14), ("DETAIL", 16)]).keep(2).wrap_last();
     for row in &report.servers {
         let style = match row.status.as_str() {
-            "ready" => GOOD,
+            READY => GOOD,
             "disabled" => FAINT,
-            "untrusted" | "needs login" => WAITING,
+            "untrusted" | NEEDS_LOGIN => WAITING,
             _ => BAD,
         };
         table.row(vec![
-            Cell::styled(switchboard::visible::excerpt(&row.name, 100), STRONG),
+            Cell::styled(excerpt(&row.name, 100), STRONG),
             Cell::styled(row.status.clone(), style),
-            Cell::new(row.detail.clone().unwrap_or_default()),
+            Cell::new(excerpt(row.detail.as_deref().unwrap_or_default(), 300)),
         ]);
     }
     context.printer.data(&table.lines(context.printer.width))?;
+    context.printer.remark("");
+    context.printer.remark(&summary(&report.servers));
     Ok(Outcome::Done)
 }
 
-fn row(server: &Server, discovery: &Discovery, env: &Env) -> StatusRow {
-    let (status, detail) = match server.state() {
-        State::Disabled => ("disabled".to_owned(), None),
-        State::Invalid => ("invalid".to_owned(), server.definition.as_ref().err().cloned()),
-        State::Untrusted => {
-            let word = switchboard::visible::shell_word(&server.name);
-            ("untrusted".to_owned(), Some(format!("switchboard trust {word}")))
+/// How many of each there are.
+fn summary(rows: &[StatusRow]) -> String {
+    let mut parts = Vec::new();
+    for status in [READY, NEEDS_LOGIN, "untrusted", "disabled", "invalid"] {
+        match rows.iter().filter(|row| row.status == status).count() {
+            0 => {}
+            n if n > 1 && status == NEEDS_LOGIN => parts.push(format!("{n} need login")),
+            n => parts.push(format!("{n} {status}")),
         }
-        State::Enabled => readiness(server, discovery, env),
+    }
+    match rows.iter().filter(|row| row.status.ends_with(" not found")).count() {
+        0 => {}
+        n => parts.push(format!("{n} not found")),
+    }
+    format!("{} server{}: {}", rows.len(), s(rows.len()), parts.join(", "))
+}
+
+/// What each server offered last time, in words.
+fn seen(catalog: &Catalog, now: SystemTime) -> BTreeMap<&str, String> {
+    let mut counts: BTreeMap<&str, (usize, SystemTime)> = BTreeMap::new();
+    for entry in &catalog.tools {
+        if let Freshness::Cached { at } = entry.freshness {
+            counts.entry(&entry.server).or_insert((0, at)).0 += 1;
+        }
+    }
+    let words = |(n, at)| match age(at, now) {
+        Some(age) => format!("{n} tool{}, seen {age} ago", s(n)),
+        None => format!("{n} tool{}, seen just now", s(n)),
     };
-    let detail = if status == "ready" { missing(server, env).or(detail) } else { detail };
+    counts.into_iter().map(|(server, seen)| (server, words(seen))).collect()
+}
+
+fn row(server: &Server, discovery: &Discovery, env: &Env, seen: Option<&String>) -> StatusRow {
+    let word = shell_word(&server.name);
+    let (status, detail) = match (server.state(), &server.definition) {
+        (State::Disabled, _) => ("disabled".to_owned(), Some(format!("switchboard enable {word}"))),
+        (State::Untrusted, _) => ("untrusted".to_owned(), Some(format!("switchboard trust {word}"))),
+        (State::Invalid, Err(reason)) => ("invalid".to_owned(), Some(reason.clone())),
+        (State::Invalid, Ok(_)) | (State::Enabled, Err(_)) => ("invalid".to_owned(), None),
+        (State::Enabled, Ok(spec)) => readiness(server, spec, discovery, env, seen),
+    };
     StatusRow { name: server.name.clone(), status, detail }
 }
 
-/// The first value that cannot be filled in.
-fn missing(server: &Server, env: &Env) -> Option<String> {
-    let spec = server.definition.as_ref().ok()?;
-    let (_, problems) = resolve::preview(&server.name, spec, &server.origin, env);
-    problems.into_iter().next().map(|problem| problem.message)
-}
-
-fn readiness(server: &Server, discovery: &Discovery, env: &Env) -> (String, Option<String>) {
-    let Ok(spec) = &server.definition else { return ("invalid".to_owned(), None) };
-    match &spec.transport {
-        // The program is this one.
-        Transport::Stdio(_) if server.origin.provider == Provider::BuiltIn => ("ready".to_owned(), None),
+/// Of an approved server: what is missing, or else what is known of it.
+fn readiness(
+    server: &Server,
+    spec: &ServerSpec,
+    discovery: &Discovery,
+    env: &Env,
+    seen: Option<&String>,
+) -> (String, Option<String>) {
+    let missing = missing(server, spec, env);
+    let place = match &spec.transport {
+        Transport::Stdio(_) if is_this_program(server) => None,
         Transport::Stdio(stdio) => {
             match find_program(stdio, env, discovery.project.directory_of(&server.origin)) {
-                Program::Found(path) => ("ready".to_owned(), Some(env.display(&path))),
+                Program::Found(path) => Some(env.display(&path)),
                 Program::NotFound => {
-                    (format!("{} not found", switchboard::redact::word(stdio.command.raw())), None)
+                    let command = stdio.command.raw();
+                    let is_path = command.contains(['/', '\\']);
+                    let detail = if is_path { "check the path" } else { "install it, or give its full path" };
+                    let status = format!("{} not found", switchboard::redact::word(command));
+                    return (status, Some(detail.to_owned()));
                 }
-                Program::Unknown => {
-                    ("ready".to_owned(), Some("its command is known only at the start".to_owned()))
-                }
+                Program::Unknown => Some("its command is known only at the start".to_owned()),
             }
         }
+        Transport::Remote(endpoint) => Some(switchboard::redact::url(endpoint.url.raw())),
+    };
+    let is_remote = matches!(spec.transport, Transport::Remote(_));
+    match &spec.conduct.auth {
         // There is no login before one is made; none has been kept yet.
-        Transport::Remote(_) if matches!(spec.conduct.auth, Some(Auth::OAuth { .. })) => {
-            ("needs login".to_owned(), None)
+        Some(Auth::OAuth { .. }) if is_remote => return (NEEDS_LOGIN.to_owned(), missing),
+        Some(Auth::Bearer { token_env }) if env.non_empty(token_env).is_none() => {
+            return (NEEDS_LOGIN.to_owned(), missing);
         }
-        Transport::Remote(endpoint) => {
-            ("ready".to_owned(), Some(switchboard::redact::url(endpoint.url.raw())))
-        }
+        _ => {}
     }
+    (READY.to_owned(), missing.or_else(|| seen.cloned()).or(place))
+}
+
+/// What cannot be filled in.
+fn missing(server: &Server, spec: &ServerSpec, env: &Env) -> Option<String> {
+    let problems = resolve::unresolved(&server.name, spec, &server.origin, env);
+    let first = problems.first()?.message.clone();
+    Some(match problems.len() - 1 {
+        0 => first,
+        more => format!("{first}; and {more} more: switchboard why {}", shell_word(&server.name)),
+    })
 }

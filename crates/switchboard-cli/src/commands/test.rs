@@ -14,7 +14,7 @@ use switchboard::wire::{Cause, Ending, Era, Memory, Obstacle, Step, Steps, Trace
 use switchboard::{Explain, Origin, Problem, Provider, Scope};
 
 use super::connection::{self, Wishes, connectable};
-use super::{Context, Outcome, add};
+use super::{Context, Outcome, add, trust};
 use crate::args::{Add, Test};
 use crate::error::{CommandError, Kind};
 use crate::printer::{BAD, FAINT, GOOD, STRONG, Volume, problem_lines};
@@ -26,6 +26,9 @@ const LAST_WORDS: usize = 20;
 const FEW_WORDS: usize = 3;
 
 pub(super) fn run(context: &Context, test: Test) -> Result<Outcome, CommandError> {
+    if let Some(name) = &test.name {
+        trust::offer_new(context, std::slice::from_ref(name))?;
+    }
     let discovery = context.discover();
     let timeout = test.timeout.map(Limit::from_millis).or(discovery.settings.timeout_override);
     let trace = test.trace.as_deref().map(|path| open_trace(context, path)).transpose()?;
@@ -91,7 +94,15 @@ fn look(
     let onlooker = Arc::clone(&progress);
     let steps = Arc::new(Steps::new(Some(Box::new(move |step: &Step| onlooker.say(step.what.clone())))));
     let work = async {
-        let launch = connection::launch(context, subject).await.map_err(|error| unresolved(name, &error))?;
+        let launch = match connection::launch(context, subject).await {
+            Ok(launch) => launch,
+            Err(error) => {
+                if context.printer.json {
+                    context.printer.json(&stillborn(name, &error))?;
+                }
+                return Err(unresolved(name, &error));
+            }
+        };
         let host = Arc::new(Headless { folders: vec![context.env.cwd().to_owned()], ..Headless::default() });
         let conduct = &subject.spec.conduct;
         let wishes = Wishes { conduct, timeout, host, trace, steps };
@@ -107,7 +118,7 @@ fn look(
     let (seen, secrets) = connection::block_on(progress.during(async {
         tokio::select! {
             seen = work => seen,
-            () = connection::ctrl_c() => Err(CommandError::new(Kind::Interrupted, "interrupted", "stopped")),
+            () = connection::ctrl_c() => Err(CommandError::stopped()),
         }
     }))??;
     // A server may repeat what it was sent, anywhere.
@@ -136,6 +147,22 @@ fn scrubbed(value: serde_json::Value, secrets: &Secrets) -> serde_json::Value {
             fields.into_iter().map(|(name, value)| (name, scrubbed(value, secrets))).collect()
         }
         other => other,
+    }
+}
+
+/// The report of what could not even be tried.
+fn stillborn(name: &str, error: &switchboard::resolve::Error) -> TestReport {
+    TestReport {
+        name: name.to_owned(),
+        error: Some(ErrorRow {
+            server: Some(name.to_owned()),
+            code: error.code(),
+            message: error.message(),
+            hint: error.hint(),
+            last_words: None,
+            retryable: false,
+        }),
+        ..TestReport::default()
     }
 }
 
@@ -181,7 +208,7 @@ fn hint(subject: &Subject<'_>, seen: &Examination) -> Option<String> {
         Cause::Exited { .. } if seen.stderr.trim().is_empty() => {
             Some("it said nothing on its standard error; run the command by hand".to_owned())
         }
-        Cause::Exited { .. } => Some("its last words are above".to_owned()),
+        Cause::Exited { .. } => Some("its last words on standard error tell why".to_owned()),
         Cause::Timeout { .. } if seen.noise.0 > 0 => Some(
             "its standard output carries text that is no MCP message; it must keep that for standard error"
                 .to_owned(),

@@ -1,6 +1,6 @@
 //! `trust` and `untrust`: consent to definitions as they are now.
 
-use inquire::MultiSelect;
+use inquire::{Confirm, MultiSelect};
 use switchboard::config::{Approvals, Approved, Asked, Transport};
 use switchboard::declared::{Approval, Auth, InheritEnv};
 use switchboard::env::SWITCHBOARD_TRUST;
@@ -12,6 +12,10 @@ use crate::args::Trust;
 use crate::error::{CommandError, Kind};
 use crate::printer::{FAINT, STRONG, WAITING};
 use crate::terminal;
+
+/// How to answer a question with several answers.
+pub(super) const HOW_TO_MARK: &str =
+    "space marks one, → all, ← none; type to filter; enter goes on with what is marked";
 
 pub(super) fn run(context: &Context, trust: &Trust) -> Result<Outcome, CommandError> {
     let discovery = stored(context);
@@ -30,8 +34,8 @@ pub(super) fn run(context: &Context, trust: &Trust) -> Result<Outcome, CommandEr
     Ok(Outcome::Done)
 }
 
-/// Asks about servers nobody was asked about before, where somebody can be asked.
-pub(super) fn offer_new(context: &Context) -> Result<(), CommandError> {
+/// Asks about servers nobody was asked about before, where somebody can be asked: about these, or about all.
+pub(super) fn offer_new(context: &Context, servers: &[String]) -> Result<(), CommandError> {
     if !terminal::is_interactive() || context.printer.json || context.options.trust_all {
         return Ok(());
     }
@@ -40,18 +44,40 @@ pub(super) fn offer_new(context: &Context) -> Result<(), CommandError> {
     let new: Vec<&Server> = discovery
         .servers
         .iter()
-        .filter(|server| server.state() == State::Untrusted && server.origin.provider != Provider::BuiltIn)
+        .filter(|server| server.state() == State::Untrusted)
         .filter(|server| {
-            server.definition_hash(&discovery.project).is_some_and(|hash| !asked.contains(&hash))
+            let is_new =
+                || server.definition_hash(&discovery.project).is_some_and(|hash| !asked.contains(&hash));
+            // Whoever names a server wants it, also if it was passed over before.
+            let is_named = servers.contains(&server.name);
+            is_named || (servers.is_empty() && server.origin.provider != Provider::BuiltIn && is_new())
         })
         .collect();
     if new.is_empty() {
         return Ok(());
     }
-    context.printer.remark("New servers were found. Nothing of them runs before you approve it.");
+    let n = new.len();
+    let what = if n == 1 { "A server waits".to_owned() } else { format!("{n} servers wait") };
+    context.printer.remark(&format!("{what} for your approval. Nothing of it runs before."));
     let chosen = ask(context, &new)?;
     approve(context, &discovery, &chosen)?;
     asked.add(new.iter().filter_map(|server| server.definition_hash(&discovery.project)));
+    let names = |approved: bool| -> Vec<String> {
+        let is_chosen = |server: &Server| chosen.iter().any(|chosen| chosen.name == server.name);
+        let some = new.iter().filter(|server| is_chosen(server) == approved);
+        some.map(|server| shell_word(&server.name)).collect()
+    };
+    let (yes, no) = (names(true), names(false));
+    if !yes.is_empty() {
+        context.printer.remark(&format!("Approved: {}", yes.join(", ")));
+    }
+    if !no.is_empty() {
+        let later = no.join(" ");
+        context
+            .printer
+            .remark(&format!("Not approved; you are not asked again. Later: switchboard trust {later}"));
+    }
+    context.printer.remark("");
     Ok(())
 }
 
@@ -139,8 +165,12 @@ fn show_all(context: &Context, servers: &[&Server]) {
 fn ask<'d>(context: &Context, waiting: &[&'d Server]) -> Result<Vec<&'d Server>, CommandError> {
     show_all(context, waiting);
     let names: Vec<_> = waiting.iter().map(|server| excerpt(&server.name, 60)).collect();
-    let picked = MultiSelect::new("Approve which? (space marks, right arrow marks all, enter ends)", names)
-        .raw_prompt()?;
+    if let [only] = names.as_slice() {
+        let question = format!("Approve {only}?");
+        let is_yes = Confirm::new(&question).with_default(false).prompt()?;
+        return Ok(if is_yes { waiting.to_vec() } else { Vec::new() });
+    }
+    let picked = MultiSelect::new("Approve which?", names).with_help_message(HOW_TO_MARK).raw_prompt()?;
     Ok(picked.into_iter().map(|option| waiting[option.index]).collect())
 }
 

@@ -2,13 +2,17 @@
 
 use switchboard::declared::Auth;
 use switchboard::resolve;
-use switchboard::{Consent, Discovery, Problem, Server};
+use switchboard::visible::shell_word;
+use switchboard::{Consent, Discovery, Problem, Server, State};
 
 use super::{Context, Outcome, unknown_server};
 use crate::error::CommandError;
 use crate::printer::{FAINT, GOOD, STRONG, WAITING, problem_lines};
 use crate::report::{ConsentRow, OriginRow, ProblemRow, ServerRow, ValueRow, Why};
 use crate::table::{Cell, Table};
+
+/// Characters of a hash that people are shown.
+const HASH: usize = 16;
 
 pub(super) fn run(context: &Context, name: &str) -> Result<Outcome, CommandError> {
     let discovery = context.discover();
@@ -76,8 +80,11 @@ fn lines(
             let style = if server.consent.is_given() { GOOD } else { WAITING };
             let state = report.consent.state;
             lines.push(format!("  consent     {style}{state}{style:#}: {}", report.consent.reason));
+            lines.extend(next(server).map(|line| format!("  hint        {line}")));
             if let Some(hash) = &report.consent.definition_hash {
-                lines.push(format!("  definition  {FAINT}sha256 {hash}{FAINT:#}"));
+                // Enough to tell two apart; the whole is for machines.
+                let start: String = hash.chars().take(HASH).collect();
+                lines.push(format!("  definition  {FAINT}sha256 {start}…{FAINT:#}"));
             }
             if let Ok(spec) = &server.definition
                 && let Some(Auth::Bearer { token_env }) = &spec.conduct.auth
@@ -104,7 +111,8 @@ fn lines(
             table.row(vec![Cell::new(format!("  {}", value.field)), Cell::new(value.from.clone()), becomes]);
         }
         lines.push(String::new());
-        lines.extend(table.lines(context.printer.width));
+        // What is explained here is not cut, however narrow the terminal.
+        lines.extend(table.lines(None));
     }
     if !report.shadowed.is_empty() {
         lines.push(String::new());
@@ -122,6 +130,16 @@ fn lines(
         lines.extend(problem_lines(problem, &context.env).into_iter().map(|line| format!("  {line}")));
     }
     lines
+}
+
+/// What to type to get it going.
+fn next(server: &Server) -> Option<String> {
+    let word = shell_word(&server.name);
+    match server.state() {
+        State::Untrusted => Some(format!("switchboard trust {word}")),
+        State::Disabled => Some(format!("switchboard enable {word}")),
+        State::Enabled | State::Invalid => None,
+    }
 }
 
 /// File, line, tool and scope.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::{Fake, Sandbox, fake_server};
 
-use crate::{run, switchboard};
+use crate::{json as report_of, run, switchboard};
 
 /// Without the figures that differ from run to run.
 fn steady(text: &str) -> String {
@@ -125,6 +125,9 @@ fn a_command_or_an_address_needs_no_configuration() {
     assert!(seen.contains("--- exit 2"), "{seen}");
     let seen = run(&sandbox, &["test", "--", "no-such-program-anywhere"]);
     assert!(seen.contains("is not found") && seen.contains("--- exit 4"), "{seen}");
+    // A report is made also of what could not be tried.
+    let report = report_of(&sandbox, &["test", "--json", "--", "no-such-program-anywhere"]);
+    assert_eq!((&report["ok"], &report["error"]["code"]), (&json!(false), &json!("command-not-found")));
 }
 
 #[test]

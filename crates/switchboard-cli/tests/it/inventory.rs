@@ -117,8 +117,17 @@ fn no_command_runs_or_dials_anything() {
         vec!["schema"],
         vec!["schema", "settings"],
     ]);
+    // So does a shell that asks what could come next.
+    lines.extend(
+        ["call ", "call x ", "read ", "prompt ", "tools ", "trust ", "--trust call "]
+            .map(|line| vec!["--", line]),
+    );
     for line in &lines {
-        drop(switchboard(&sandbox).args(line).output().unwrap());
+        let mut command = switchboard(&sandbox);
+        if line[0] == "--" {
+            command.env("COMPLETE", "bash");
+        }
+        drop(command.args(line).output().unwrap());
         let left: Vec<_> = fs::read_dir(sandbox.project())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())

@@ -248,15 +248,3 @@ fn what_was_not_approved_is_not_started_and_is_named() {
     assert!(other.log().is_empty());
     assert!(run(&sandbox, &["tools", "--trust"]).contains("mcp_stranger_echo"));
 }
-
-#[cfg(unix)]
-#[test]
-fn ctrl_c_tells_the_server_and_leaves_nothing_behind() {
-    let (sandbox, script) = world(json!({}), &json!({}));
-    let mut child = switchboard(&sandbox).args(["call", "fake/slow", "ms=60000"]).spawn().unwrap();
-    script.wait_for(|line| line["message"]["method"] == "tools/call");
-    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    script.wait_for(|line| line["message"]["method"] == "notifications/cancelled");
-}

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::num::NonZero;
+use std::path::Path;
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use testkit::Sandbox;
@@ -18,15 +19,23 @@ pub(crate) struct Screen {
 
 impl Screen {
     pub(crate) fn open(sandbox: &Sandbox, columns: u16, line: &[&str]) -> Self {
+        let mut command = vec![env!("CARGO_BIN_EXE_switchboard")];
+        command.extend(line);
+        Self::start(sandbox, columns, &command)
+    }
+
+    /// Any program, with ours in reach.
+    pub(crate) fn start(sandbox: &Sandbox, columns: u16, line: &[&str]) -> Self {
         let size = PtySize { rows: 60, cols: columns, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_switchboard"));
+        let mut command = CommandBuilder::new(line[0]);
         command.env_clear();
         command.env("HOME", sandbox.home());
-        command.env("PATH", "/usr/bin:/bin");
+        let own = Path::new(env!("CARGO_BIN_EXE_switchboard")).parent().unwrap();
+        command.env("PATH", format!("{}:/usr/bin:/bin", own.display()));
         command.env("TERM", "xterm-256color");
         command.cwd(sandbox.project());
-        command.args(line);
+        command.args(&line[1..]);
         let child = pair.slave.spawn_command(command).unwrap();
         let reader = pair.master.try_clone_reader().unwrap();
         let writer = pair.master.take_writer().unwrap();

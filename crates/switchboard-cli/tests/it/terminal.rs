@@ -74,6 +74,37 @@ fn two_hundred_servers_take_a_line_each() {
 }
 
 #[test]
+fn what_people_type_is_not_cut() {
+    let sandbox = Sandbox::new();
+    sandbox.write("~/.switchboard/settings.json", r#"{"defaults": false}"#);
+    let words = "does something that takes quite a few words to explain to anybody who asks";
+    let script = testkit::Fake::script(serde_json::json!({
+        "tools": [{"name": "a-tool-with-a-name-of-some-length", "description": words, "inputSchema": {"type": "object"}}],
+        "resources": [{"uri": "demo://a/path/that/is/not/short.md", "name": words}],
+    }));
+    let entry =
+        serde_json::json!({"command": testkit::fake_server(), "args": [script.path()], "required": true});
+    let servers = serde_json::json!({"server": entry, "off": {"command": "no-such-program"}});
+    sandbox.write("~/.switchboard/mcp.json", serde_json::json!({"mcpServers": servers}).to_string());
+    for columns in [60, 80, 140] {
+        for (verb, whole) in [
+            ("tools", "mcp_server_a_tool_with_a_name_of_some_length"),
+            ("resources", "demo://a/path/that/is/not/short.md"),
+        ] {
+            let mut screen = Screen::open(&sandbox, columns, &[verb]);
+            assert_eq!(screen.end(), 0, "{}", screen.text());
+            let text = screen.text();
+            assert!(text.contains(whole), "{text}");
+            let rows = text.lines().filter(|line| line.contains(whole));
+            assert!(rows.clone().count() == 1 && rows.clone().all(|row| row.contains(" does")), "{text}");
+        }
+        let mut screen = Screen::open(&sandbox, columns, &["status"]);
+        screen.end();
+        insta::assert_snapshot!(format!("status_at_{columns}"), screen.text());
+    }
+}
+
+#[test]
 fn colour_is_for_those_who_want_it() {
     let sandbox = world();
     let colours =

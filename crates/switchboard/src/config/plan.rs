@@ -60,6 +60,8 @@ pub struct Server {
     pub switch_of_tool: Switch,
     /// Whether it may run.
     pub consent: Consent,
+    /// Whether its entry says that nothing works without it; also of one that is nothing.
+    pub required: bool,
 }
 
 /// The state of a server in a list.
@@ -186,6 +188,7 @@ pub(crate) fn plan(found: Found, inputs: &Inputs<'_>) -> Plan {
         let ours =
             switches.get(&(Provider::Native, Scope::User)).and_then(|ours| says(ours, &name, Match::Exact));
         let switch = ours.unwrap_or(switch_of_tool);
+        let required = content.as_ref().is_ok_and(|declared| declared.conduct.required);
         let definition = checked(&name, content);
         match &winners[index] {
             None => plan.servers.push(Server {
@@ -195,6 +198,7 @@ pub(crate) fn plan(found: Found, inputs: &Inputs<'_>) -> Plan {
                 switch,
                 switch_of_tool,
                 consent: Consent::Missing,
+                required,
             }),
             Some(because) => {
                 plan.set_aside.push(SetAside { name, origin, definition, because: because.clone() });

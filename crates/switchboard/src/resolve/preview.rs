@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use crate::config::{Field, ServerSpec, Transport};
+use crate::declared::Auth;
 use crate::env::Env;
 use crate::origin::Origin;
 use crate::problem::{Code, Problem};
 use crate::redact;
 use crate::template::{Folder, PartRef, Template};
+use crate::visible::visible;
 
 /// One value of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +53,7 @@ pub fn preview(name: &str, spec: &ServerSpec, origin: &Origin, env: &Env) -> (Ve
             if template.is_plain() && field.name().is_none() { Some(from.clone()) } else { resolved };
         previews.push(Preview { field: field.to_string(), from, resolved });
     }
+    problems.extend(missing_token(spec, env).map(|problem| problem.server(name).origin(origin.clone())));
     (previews, problems)
 }
 
@@ -145,8 +148,20 @@ pub(super) fn directory(folder: Folder, env: &Env, workspace: &Path) -> String {
 /// Everything in a server that cannot be filled in.
 pub fn unresolved(name: &str, spec: &ServerSpec, origin: &Origin, env: &Env) -> Vec<Problem> {
     let values = spec.transport.values().into_iter().filter(|(_, value)| !value.is_plain());
-    let problems = values.flat_map(|(field, value)| missing(field, value, env));
+    let problems =
+        values.flat_map(|(field, value)| missing(field, value, env)).chain(missing_token(spec, env));
     problems.map(|problem| problem.server(name).origin(origin.clone())).collect()
+}
+
+/// A problem if the variable that is to hold the token does not.
+fn missing_token(spec: &ServerSpec, env: &Env) -> Option<Problem> {
+    let Some(Auth::Bearer { token_env }) = &spec.conduct.auth else { return None };
+    if env.non_empty(token_env).is_some() {
+        return None;
+    }
+    let name = visible(token_env);
+    let message = format!("`auth.tokenEnv` names the variable {name}, which is not set");
+    Some(Problem::new(Code::VariableUnset, message).hint(format!("export {name}=... with the token in it")))
 }
 
 /// A problem for each placeholder that cannot be filled in.

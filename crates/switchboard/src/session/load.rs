@@ -1,6 +1,5 @@
 //! The one-call form: tools, and what went wrong, for programs that want nothing else.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -83,12 +82,7 @@ impl Session {
     /// What went wrong so far: servers that do not work, and definitions that could not be used.
     pub fn errors(&self) -> Vec<LoadError> {
         let discovery = self.discovery();
-        let required: BTreeSet<&str> = discovery
-            .servers
-            .iter()
-            .filter(|server| server.definition.as_ref().is_ok_and(|spec| spec.conduct.required))
-            .map(|server| server.name.as_str())
-            .collect();
+        let is_required = |name: &str| discovery.server(name).is_some_and(|server| server.required);
         let mut errors = Vec::new();
         for report in self.servers() {
             if let Some(fault) = report.status.fault() {
@@ -98,7 +92,7 @@ impl Session {
                     message: fault.message.clone(),
                     hint: fault.hint.clone(),
                     retryable: fault.is_transient,
-                    is_required: required.contains(report.name.as_str()),
+                    is_required: is_required(&report.name),
                     needs_login: fault.needs_login(),
                     last_words: fault
                         .stderr
@@ -117,7 +111,7 @@ impl Session {
                     message: reason.clone(),
                     hint: None,
                     retryable: false,
-                    is_required: false,
+                    is_required: server.required,
                     needs_login: false,
                     last_words: None,
                 });

@@ -94,7 +94,21 @@ pub(crate) fn failure(error: &reqwest::Error, url: &Url) -> (Cause, bool) {
         Step::Transfer
     };
     let may_have_left = !error.is_connect() && !error.is_builder();
-    (Cause::Unreachable { url: redact::url(url.as_str()), step, why: excerpt(&why, 300) }, may_have_left)
+    let why = excerpt(&plainly(&why), 300);
+    (Cause::Unreachable { url: redact::url(url.as_str()), step, why }, may_have_left)
+}
+
+/// The same without the layers that only say that there are layers, and without numbers for programmers.
+fn plainly(chain: &str) -> String {
+    let is_layer = |part: &&str| {
+        part.starts_with("client error (") || matches!(*part, "tcp connect error" | "dns error")
+    };
+    let parts: Vec<&str> = chain.split(": ").filter(|part| !is_layer(part)).collect();
+    let words = if parts.is_empty() { chain.to_owned() } else { parts.join(": ") };
+    match words.rsplit_once(" (os error ") {
+        Some((words, number)) if number.ends_with(')') => words.to_owned(),
+        _ => words,
+    }
 }
 
 /// Once the connection stands, only the encryption can still be in the way of it, in whatever words it says so.
@@ -114,7 +128,29 @@ pub(crate) fn challenge(response: &Response) -> Option<String> {
 
 /// The start of a body as it may be shown. Secrets go before it is cut: half of one is still half of one.
 pub(crate) fn shown(body: &Bytes, secrets: &Secrets) -> String {
-    excerpt(secrets.scrub(&String::from_utf8_lossy(body)).trim(), 300)
+    let text = String::from_utf8_lossy(body);
+    let text = secrets.scrub(text.trim());
+    let text = if text.starts_with('<') { without_markup(&text) } else { text.into_owned() };
+    excerpt(&text, 300)
+}
+
+/// The words of a page, which is what servers send that know nothing of us.
+fn without_markup(page: &str) -> String {
+    let start = page.find("<body").unwrap_or(0);
+    let mut words = String::new();
+    let mut is_inside = false;
+    for c in page[start..].chars() {
+        match c {
+            '<' => is_inside = true,
+            '>' => {
+                is_inside = false;
+                words.push(' ');
+            }
+            c if !is_inside => words.push(c),
+            _ => {}
+        }
+    }
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The start of a body that says why something failed.
@@ -127,4 +163,37 @@ pub(crate) async fn error_body(response: &mut Response) -> Bytes {
         }
     }
     start.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_said_plainly() {
+        let check = |chain: &str, expected: &str| assert_eq!(plainly(chain), expected);
+        check(
+            "client error (Connect): tcp connect error: Connection refused (os error 111)",
+            "Connection refused",
+        );
+        check(
+            "client error (Connect): dns error: failed to lookup address information: Name or service not known",
+            "failed to lookup address information: Name or service not known",
+        );
+        check(
+            "client error (Connect): invalid peer certificate: Expired",
+            "invalid peer certificate: Expired",
+        );
+        check("client error (Connect)", "client error (Connect)");
+    }
+
+    #[test]
+    fn a_page_is_shown_by_its_words() {
+        let shown = |body: &'static str| shown(&Bytes::from_static(body.as_bytes()), &Secrets::default());
+        let page = "<!DOCTYPE html>\n<html><head><title>Error</title></head>\n<body>\n<pre>Cannot POST /nothing</pre></body></html>";
+        assert_eq!(shown(page), "Cannot POST /nothing");
+        assert_eq!(shown("<h1>404</h1>\n<p>Not <b>found</b></p>"), "404 Not found");
+        assert_eq!(shown(" plain < text "), "plain < text");
+        assert_eq!(shown("<"), "");
+    }
 }
