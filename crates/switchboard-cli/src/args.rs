@@ -126,7 +126,7 @@ pub(crate) enum Command {
     /// Forget the login of a server
     Unauth {
         /// Name of the server
-        #[arg(add = ArgValueCompleter::new(server_names))]
+        #[arg(value_name = "NAME")]
         name: String,
     },
     /// Approve servers as they are defined now; a changed definition asks again
@@ -256,7 +256,7 @@ pub(crate) struct Call {
 #[derive(Debug, Args)]
 pub(crate) struct Reauth {
     /// Name of the server
-    #[arg(add = ArgValueCompleter::new(server_names))]
+    #[arg(value_name = "NAME")]
     pub(crate) name: String,
     /// Open no browser: print the address, and read where the browser ended
     #[arg(long)]
