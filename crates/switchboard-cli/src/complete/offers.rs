@@ -49,7 +49,7 @@ fn place(verb: &str, argument: &str) -> Option<Place> {
         ("why", "name") => Place::Servers(Which::Mentioned),
         ("status", "names") => Place::Servers(Which::Any),
         ("tools" | "resources" | "prompts", "servers")
-        | ("test", "name")
+        | ("test" | "reauth" | "unauth", "name")
         | ("call" | "read" | "prompt", "server") => Place::Servers(Which::Connectable),
         ("trust", "names") => Place::Servers(Which::Waiting),
         ("untrust", "names") => Place::Servers(Which::Approved),
