@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use switchboard::visible::shell_word;
-use switchboard::{Env, Options, Provider, discover};
+use switchboard::{Env, Options, Provider, Server, Transport, discover};
 
 /// The MCP runtime for coding agents: every server you have configured, in any tool.
 #[derive(Debug, Parser)]
@@ -152,7 +152,7 @@ pub(crate) enum Command {
     /// Forget the login of a server
     Unauth {
         /// Name of the server
-        #[arg(add = ArgValueCompleter::new(server_names))]
+        #[arg(add = ArgValueCompleter::new(remote_names))]
         name: String,
     },
     /// Approve servers as they are defined now; a changed definition asks again
@@ -270,7 +270,7 @@ pub(crate) struct Call {
 #[derive(Debug, Args)]
 pub(crate) struct Reauth {
     /// Name of the server
-    #[arg(add = ArgValueCompleter::new(server_names))]
+    #[arg(add = ArgValueCompleter::new(remote_names))]
     pub(crate) name: String,
     /// Open no browser: print the address, and read where the browser ended
     #[arg(long)]
@@ -397,14 +397,25 @@ fn provider(id: &str) -> Result<Provider, String> {
 
 /// The names a shell may offer; reading configuration is safe at any time.
 fn server_names(typed: &OsStr) -> Vec<CompletionCandidate> {
+    names(typed, |_| true)
+}
+
+fn names(typed: &OsStr, is_meant: impl Fn(&Server) -> bool) -> Vec<CompletionCandidate> {
     let Ok(env) = Env::capture() else { return Vec::new() };
     let typed = typed.to_string_lossy();
     let discovery = discover(&env, Options::default());
     let names = discovery.servers.into_iter().filter(|server| {
         // What a shell could misread is not offered.
-        server.name.starts_with(typed.as_ref()) && shell_word(&server.name) == server.name
+        server.name.starts_with(typed.as_ref()) && shell_word(&server.name) == server.name && is_meant(server)
     });
     names.map(|server| CompletionCandidate::new(server.name)).collect()
+}
+
+/// The names of servers that can be logged in to.
+fn remote_names(typed: &OsStr) -> Vec<CompletionCandidate> {
+    names(typed, |server| {
+        server.definition.as_ref().is_ok_and(|spec| matches!(spec.transport, Transport::Remote(_)))
+    })
 }
 
 /// The names of tools a shell may offer, as they were last time.

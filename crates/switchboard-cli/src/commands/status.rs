@@ -1,11 +1,10 @@
 //! `status`: could each server start? Looks, never connects.
 
 use switchboard::config::Transport;
-use switchboard::declared::Auth;
-use switchboard::resolve::{self, Program, find_program};
+use switchboard::resolve::{self, Program, Subject, find_program};
 use switchboard::{Discovery, Env, Provider, Server, State};
 
-use super::{Context, Outcome, unknown_server};
+use super::{Context, Outcome, login, unknown_server};
 use crate::error::CommandError;
 use crate::printer::{BAD, FAINT, GOOD, STRONG, WAITING};
 use crate::report::{Status, StatusRow};
@@ -83,12 +82,12 @@ fn readiness(server: &Server, discovery: &Discovery, env: &Env) -> (String, Opti
                 }
             }
         }
-        // There is no login before one is made; none has been kept yet.
-        Transport::Remote(_) if matches!(spec.conduct.auth, Some(Auth::OAuth { .. })) => {
-            ("needs login".to_owned(), None)
-        }
         Transport::Remote(endpoint) => {
-            ("ready".to_owned(), Some(switchboard::redact::url(endpoint.url.raw())))
+            let (name, origin) = (server.name.as_str(), &server.origin);
+            let subject = Subject { name, spec, origin, project: &discovery.project, token: None };
+            let (word, detail) = login::status(name, login::standing(env, &subject))
+                .unwrap_or_else(|| ("ready", switchboard::redact::url(endpoint.url.raw())));
+            (word.to_owned(), Some(detail))
         }
     }
 }

@@ -55,6 +55,8 @@ impl Pass {
             return Ok((Stamp(None), Headers::new()));
         }
         let Some(token) = self.current().await? else { return Ok((Stamp(None), Headers::new())) };
+        // A login with a name may have been made for a server that is encrypted.
+        self.place.check_encrypted()?;
         let mut headers = Headers::new();
         let scheme = if token.prover.is_some() { "DPoP" } else { "Bearer" };
         headers.extend(sensitive(AUTHORIZATION, &format!("{scheme} {}", token.access.expose())));
