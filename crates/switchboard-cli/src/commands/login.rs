@@ -116,11 +116,11 @@ pub(super) fn welcome(context: &Context, name: &str, path: &Path) {
 /// False if it wants a login and nobody wanted to log in.
 fn try_it(context: &Context, name: &str, path: &Path) -> Result<bool, CommandError> {
     let discovery = context.discover();
-    let (server, spec) = connection::connectable(&discovery, name)?;
     // Another definition counts: that one was not added here.
-    if server.origin.path.as_deref() != Some(path) {
+    if discovery.server(name).is_none_or(|server| server.origin.path.as_deref() != Some(path)) {
         return Ok(true);
     }
+    let (server, spec) = connection::connectable(&discovery, name)?;
     let subject = Subject { name, spec, origin: &server.origin, project: &discovery.project, token: None };
     let (seen, launch) = test::attempt(context, &subject, Some(Limit::from_millis(PATIENCE)), None)?;
     let Some(error) = &seen.error else {
