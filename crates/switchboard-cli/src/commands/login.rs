@@ -12,7 +12,7 @@ use switchboard::declared::Limit;
 use switchboard::resolve::{Launch, Subject, Target};
 use switchboard::session::{NoLogin, Options, Session};
 use switchboard::visible::{shell_word, visible};
-use switchboard::wire::Cause;
+use switchboard::wire::{self, Cause};
 use switchboard::{Env, Explain, Transport};
 
 use super::{Context, Outcome, connection, online, test};
@@ -58,6 +58,14 @@ pub(super) fn place(launch: &Launch) -> Option<Place> {
 /// Whether somebody can be asked to log in.
 pub(super) fn can_ask(context: &Context) -> bool {
     terminal::is_interactive() && !context.printer.json
+}
+
+/// What a server says about the login it wants.
+pub(super) fn challenge(error: &wire::Error) -> Option<&str> {
+    match &error.cause {
+        Cause::Unauthorized { challenge, .. } => challenge.as_deref(),
+        _ => None,
+    }
 }
 
 /// Offers the login that a server asks for. True if somebody logged in.
@@ -108,7 +116,9 @@ pub(super) fn welcome(context: &Context, name: &str, path: &Path) {
         Err(error) => {
             let (message, lines) = error.lines(Some(&context.env));
             context.printer.remark(&format!("warning: {message}"));
-            lines.iter().for_each(|line| context.printer.remark(&format!("  {line}")));
+            for line in lines {
+                context.printer.remark(&format!("  {line}"));
+            }
         }
     }
 }
@@ -127,10 +137,8 @@ fn try_it(context: &Context, name: &str, path: &Path) -> Result<bool, CommandErr
         context.printer.remark(&format!("It works: {}", seen.counts));
         return Ok(true);
     };
-    if let Cause::Unauthorized { challenge, .. } = &error.cause
-        && place(&launch).is_some()
-    {
-        return connection::block_on(offer(context, &launch, challenge.as_deref()))?;
+    if error.needs_login() && place(&launch).is_some() {
+        return connection::block_on(offer(context, &launch, challenge(error)))?;
     }
     Err(test::failure(&subject, &launch, &seen)
         .reworded(|message| launch.secrets.scrub(message).into_owned()))

@@ -87,8 +87,8 @@ fn look(
 ) -> Result<Outcome, CommandError> {
     let (mut seen, mut launch) = attempt(context, subject, timeout, trace.clone())?;
     let mut no_login = None;
-    if let Some(challenge) = wanted_login(&seen).filter(|_| login::can_ask(context)) {
-        match connection::block_on(login::offer(context, &launch, challenge))? {
+    if let Some(error) = seen.error.as_ref().filter(|error| error.needs_login() && login::can_ask(context)) {
+        match connection::block_on(login::offer(context, &launch, login::challenge(error)))? {
             Ok(true) => (seen, launch) = attempt(context, subject, timeout, trace)?,
             Ok(false) => {}
             Err(error) => no_login = Some(error),
@@ -111,14 +111,6 @@ fn look(
         (Some(_), None) => {
             Err(failure(subject, &launch, &seen).reworded(|message| secrets.scrub(message).into_owned()))
         }
-    }
-}
-
-/// What the server says about the login it wants, if that is what is wrong.
-fn wanted_login(seen: &Examination) -> Option<Option<&str>> {
-    match &seen.error.as_ref()?.cause {
-        Cause::Unauthorized { challenge, .. } => Some(challenge.as_deref()),
-        _ => None,
     }
 }
 

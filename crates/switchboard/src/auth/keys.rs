@@ -27,7 +27,7 @@ use crate::resolve::{Launch, Target};
 use crate::secret::Secrets;
 
 /// How long another process may hold a login while it renews it.
-const LOCK_PATIENCE: Duration = Duration::from_secs(60);
+const LOCK_PATIENCE: Duration = Duration::from_mins(1);
 /// A token is renewed this long before its end, or a tenth of its life if that is less.
 const EARLY: u64 = 60;
 

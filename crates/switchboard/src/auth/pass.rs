@@ -97,12 +97,13 @@ impl Pass {
             return false;
         }
         let refused = stamp.generation().unwrap_or_default();
-        if let Ok(token) = self.keys.token(&self.place.id, Need::Newer(refused)).await {
+        if let Ok(token) = Box::pin(self.keys.token(&self.place.id, Need::Newer(refused))).await {
             self.hold(token, true);
             return true;
         }
         self.state().held = None;
-        match self.keys.login_alone(&self.place, &challenge).await {
+        // Rare and large: every request would carry it along.
+        match Box::pin(self.keys.login_alone(&self.place, &challenge)).await {
             Ok(token) => {
                 self.hold(token, true);
                 true
@@ -124,7 +125,7 @@ impl Pass {
         if let Some(token) = held.as_ref().filter(|token| !token.is_due()) {
             return Ok(Some(Arc::clone(token)));
         }
-        match self.keys.token(&self.place.id, Need::Fresh).await {
+        match Box::pin(self.keys.token(&self.place.id, Need::Fresh)).await {
             Ok(token) => {
                 self.hold(Arc::clone(&token), false);
                 Ok(Some(token))

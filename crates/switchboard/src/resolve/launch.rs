@@ -398,6 +398,7 @@ impl fmt::Debug for Address {
             .field("kind", &self.kind)
             .field("url", &self.url.origin().ascii_serialization())
             .field("headers", &names(&self.headers))
+            .field("account", &self.account)
             .finish()
     }
 }
