@@ -1,8 +1,10 @@
 //! What commands found, as data. Text and JSON are made from the same value.
 
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
+use switchboard::auth::Facts;
 use switchboard::calls::Outcome;
 use switchboard::catalog::{Entry, Verdict};
 use switchboard::config::{Because, ServerSpec, SetAside, Transport};
@@ -80,7 +82,42 @@ pub(crate) struct Why {
     pub(crate) shadowed: Vec<ServerRow>,
     pub(crate) values: Vec<ValueRow>,
     pub(crate) consent: ConsentRow,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) login: Option<LoginRow>,
     pub(crate) problems: Vec<ProblemRow>,
+}
+
+/// `reauth`.
+#[derive(Debug, Serialize)]
+pub(crate) struct LoggedIn<'a> {
+    pub(crate) name: &'a str,
+    #[serde(flatten)]
+    pub(crate) login: LoginRow,
+}
+
+/// Who is logged in where.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LoginRow {
+    pub(crate) issuer: String,
+    /// Seconds since 1970, if it is known.
+    pub(crate) expires_at: Option<u64>,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) renewable: bool,
+    pub(crate) works: bool,
+}
+
+impl From<&Facts> for LoginRow {
+    fn from(facts: &Facts) -> Self {
+        let since = |until: SystemTime| until.duration_since(UNIX_EPOCH).ok();
+        Self {
+            issuer: facts.issuer.clone(),
+            expires_at: facts.until.and_then(since).map(|since| since.as_secs()),
+            scopes: facts.scopes.clone(),
+            renewable: facts.is_renewable,
+            works: facts.works,
+        }
+    }
 }
 
 /// What a value is made of.

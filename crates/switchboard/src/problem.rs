@@ -119,6 +119,16 @@ codes! {
     ValueNotAllowed = "value-not-allowed", Warning;
     /// A credential would go to another machine without encryption.
     ClearTextCredential = "clear-text-credential", Warning;
+    /// The entry of a server wants a login that nobody has made.
+    LoginMissing = "login-missing", Warning;
+    /// The login of a server was refused, or is over and cannot be renewed.
+    LoginOver = "login-over", Error;
+    /// The entry of a server wants a login, and its address has no encryption; none is made or sent.
+    ClearTextLogin = "clear-text-login", Error;
+    /// A kept login cannot be used: its file is open to others, somebody else's, or makes no sense.
+    CredentialUnreadable = "credential-unreadable", Error;
+    /// A login is kept that no server here uses.
+    CredentialUnused = "credential-unused", Note;
     /// The program of a stdio server is not found.
     CommandNotFound = "command-not-found", Error;
     /// A server was tried and does not work.

@@ -11,7 +11,7 @@ use switchboard::sources::read;
 use switchboard::template::{Syntax, Template};
 use switchboard::{Scope, resolve};
 
-use super::{Context, Outcome, own_file, wizard};
+use super::{Context, Outcome, login, own_file, wizard};
 use crate::args::{Add, ScopeArg, TransportArg};
 use crate::error::CommandError;
 use crate::terminal;
@@ -61,6 +61,9 @@ pub(super) fn run(context: &Context, add: Add) -> Result<Outcome, CommandError> 
         warning.say(context);
     }
     context.printer.remark(&format!("Try it: switchboard test {name}"));
+    if add.url.is_some() && add.token.is_none() && add.headers.is_empty() {
+        login::welcome(context, &name, &path);
+    }
     Ok(Outcome::Done)
 }
 

@@ -239,8 +239,9 @@ async fn browse(url: &str) -> std::io::Result<()> {
         let answer = String::from_utf8_lossy(&answer);
         let head = answer.split("\r\n\r\n").next().unwrap_or_default();
         let next = head.lines().filter_map(|line| line.split_once(':'));
-        let next = next.filter(|(name, _)| name.eq_ignore_ascii_case("location")).map(|(_, at)| at.trim());
-        match next.last() {
+        let mut next =
+            next.filter(|(name, _)| name.eq_ignore_ascii_case("location")).map(|(_, at)| at.trim());
+        match next.next_back() {
             Some(next) => url = next.to_owned(),
             None => return Ok(()),
         }

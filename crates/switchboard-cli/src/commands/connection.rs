@@ -54,16 +54,28 @@ pub(super) fn connectable<'a>(
     }
 }
 
+/// The logins of the user.
+pub(super) fn keys(context: &Context) -> Arc<Keys> {
+    Keys::of(&context.env, auth::Options::default())
+}
+
 /// Fills in the values of a server.
-pub(super) async fn launch(context: &Context, subject: &Subject<'_>) -> Result<Launch, resolve::Error> {
+pub(super) async fn launch(
+    context: &Context,
+    subject: &Subject<'_>,
+    keys: &Arc<Keys>,
+) -> Result<Launch, resolve::Error> {
     // Our own servers are run by this very program, wherever it is installed.
     let spec = subject.spec.run_by(std::env::current_exe().ok().as_deref(), subject.origin);
-    resolve::launch(&Subject { spec: &spec, ..*subject }, &context.env, &Commands::default()).await
+    let token = keys.variable(subject.spec).await;
+    let subject = Subject { spec: &spec, token: token.as_deref(), ..*subject };
+    resolve::launch(&subject, &context.env, &Commands::default()).await
 }
 
 /// On what terms a server is opened.
 pub(super) struct Wishes<'a> {
     pub(super) conduct: &'a Conduct,
+    pub(super) keys: &'a Arc<Keys>,
     /// Overrides what the server says.
     pub(super) timeout: Option<Limit>,
     pub(super) host: Arc<dyn Host>,
@@ -72,12 +84,12 @@ pub(super) struct Wishes<'a> {
 }
 
 pub(super) fn terms(context: &Context, launch: &Launch, wishes: Wishes<'_>) -> Terms {
-    let Wishes { conduct, timeout, host, trace, steps } = wishes;
+    let Wishes { conduct, keys, timeout, host, trace, steps } = wishes;
     Terms {
         server: launch.server.clone(),
         host,
         web: Arc::new(Web::default()),
-        pass: Keys::of(&context.env, auth::Options::default()).pass_for(launch),
+        pass: keys.pass_for(launch),
         guard: guard(),
         startup: conduct.startup_limit(timeout),
         timeout: conduct.request_limit(timeout),

@@ -1,8 +1,11 @@
 //! `doctor`: what is wrong with the configuration, worst first, one cause each, and what to do about it.
 
+use std::collections::BTreeSet;
+
+use switchboard::auth::{self, Keys};
 use switchboard::config::{Server, Transport};
 use switchboard::discover::sort;
-use switchboard::resolve::{self, Program, find_program};
+use switchboard::resolve::{self, Program, Subject, find_program};
 use switchboard::{Code, Discovery, Env, Problem, Provider, Scope, Severity, State, redact};
 
 use super::online::{self, Wait};
@@ -15,7 +18,11 @@ pub(super) fn run(context: &Context, connect: bool) -> Result<Outcome, CommandEr
     let discovery = context.discover();
     let mut problems = examine(&discovery, &context.env);
     if connect {
-        problems.extend(tried(context, &discovery)?);
+        // Who needs a login is known already.
+        let logins = [Code::LoginMissing, Code::LoginOver, Code::ClearTextLogin];
+        let known = problems.iter().filter(|problem| logins.contains(&problem.code));
+        let known = known.filter_map(|problem| problem.server.clone()).collect();
+        problems.extend(tried(context, &discovery, &known)?);
         sort(&mut problems);
         // What is known to be missing is one cause, not two.
         let missing: Vec<_> = problems
@@ -59,11 +66,19 @@ pub(super) fn run(context: &Context, connect: bool) -> Result<Outcome, CommandEr
 }
 
 /// What comes out when every approved server is connected to.
-fn tried(context: &Context, discovery: &Discovery) -> Result<Vec<Problem>, CommandError> {
+fn tried(
+    context: &Context,
+    discovery: &Discovery,
+    logged_out: &BTreeSet<String>,
+) -> Result<Vec<Problem>, CommandError> {
     online::with_session(context, online::options(context, &[]), Wait::Correct, async |session, _| {
         session.settled(None).await;
         let faults = session.servers().into_iter().filter_map(|report| {
-            let problem = report.status.fault()?.problem();
+            let fault = report.status.fault()?;
+            if fault.needs_login() && logged_out.contains(&report.name) {
+                return None;
+            }
+            let problem = fault.problem();
             let origin = discovery.server(&report.name).map(|server| server.origin.clone());
             Some(match origin {
                 Some(origin) => problem.origin(origin),
@@ -85,8 +100,31 @@ fn examine(discovery: &Discovery, env: &Env) -> Vec<Problem> {
             problems.extend(look(server, discovery, env));
         }
     }
+    problems.extend(logins(discovery, env));
     problems.extend(waiting(discovery));
     sort(&mut problems);
+    problems
+}
+
+/// What is wrong with kept logins, and with those that should be there.
+fn logins(discovery: &Discovery, env: &Env) -> Vec<Problem> {
+    let project = &discovery.project;
+    let subject = |name, origin, spec| Subject { name, spec, origin, project, token: None };
+    let keys = Keys::of(env, auth::Options::default());
+    let mut problems = Vec::new();
+    let mut all = Vec::new();
+    for server in &discovery.servers {
+        let Ok(spec) = &server.definition else { continue };
+        let subject = subject(&server.name, &server.origin, &**spec);
+        if server.state() == State::Enabled {
+            problems.extend(keys.login_problem(&subject, env));
+        }
+        all.push(subject);
+    }
+    for aside in &discovery.shadowed {
+        all.extend(aside.definition.as_ref().ok().map(|spec| subject(&aside.name, &aside.origin, &**spec)));
+    }
+    problems.extend(keys.store_problems(&all, env));
     problems
 }
 

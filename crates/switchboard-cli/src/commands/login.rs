@@ -1,17 +1,24 @@
 //! `reauth` and `unauth`: logging in to a server, and out.
 
+use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
+use inquire::Confirm;
 use serde_json::json;
-use switchboard::auth::{Facts, Wishes};
+use switchboard::auth::{Facts, Place, Standing, Wishes};
 use switchboard::connect::Persistence;
+use switchboard::declared::Limit;
+use switchboard::resolve::{Launch, Subject, Target};
 use switchboard::session::{NoLogin, Options, Session};
-use switchboard::{Explain, Transport};
+use switchboard::visible::{shell_word, visible};
+use switchboard::wire::{self, Cause};
+use switchboard::{Env, Explain, Transport};
 
-use super::{Context, Outcome, connection, online};
+use super::{Context, Outcome, connection, online, test};
 use crate::args::Reauth;
 use crate::error::{CommandError, Kind};
+use crate::report::{LoggedIn, LoginRow};
 use crate::terminal;
 use crate::visitor::{Browser, Visitor};
 
@@ -38,6 +45,143 @@ pub(super) fn unauth(context: &Context, name: &str) -> Result<Outcome, CommandEr
         context.printer.remark(&format!("Nobody was logged in to \"{name}\""));
     }
     Ok(Outcome::Done)
+}
+
+/// Where a login would be made for a server; nowhere if its entry has a credential of its own, or wants none.
+pub(super) fn place(launch: &Launch) -> Option<Place> {
+    match &launch.target {
+        Target::Remote(address) => Place::of(&launch.server, address),
+        Target::Child(_) => None,
+    }
+}
+
+/// Whether somebody can be asked to log in.
+pub(super) fn can_ask(context: &Context) -> bool {
+    terminal::is_interactive() && !context.printer.json
+}
+
+/// What a server says about the login it wants.
+pub(super) fn challenge(error: &wire::Error) -> Option<&str> {
+    match &error.cause {
+        Cause::Unauthorized { challenge, .. } => challenge.as_deref(),
+        _ => None,
+    }
+}
+
+/// Offers the login that a server asks for. True if somebody logged in.
+pub(super) async fn offer(
+    context: &Context,
+    launch: &Launch,
+    challenge: Option<&str>,
+) -> Result<bool, CommandError> {
+    let Some(place) = place(launch) else { return Ok(false) };
+    let name = &launch.server;
+    let failed = |why: switchboard::auth::Error| error(name, &NoLogin::from(why));
+    let keys = connection::keys(context);
+    let issuer = keys.issuer(&place, challenge).await.map_err(failed)?;
+    let question = format!("\"{}\" wants a login. Log in at {} now?", visible(name), visible(&issuer));
+    if !Confirm::new(&question).with_default(true).prompt()? {
+        return Ok(false);
+    }
+    let visitor = Visitor::new(&context.printer, &context.env, Browser::Open);
+    let wishes = Wishes::default();
+    let done = tokio::select! {
+        done = keys.login(&place, challenge, (&visitor, &wishes)) => done.map_err(failed),
+        () = connection::ctrl_c() => {
+            Err(CommandError::new(Kind::Interrupted, "interrupted", "stopped; nobody logged in"))
+        }
+    };
+    keys.settle().await;
+    let facts = done?;
+    context.printer.remark(&format!("Logged in to \"{name}\" at {}{}", facts.issuer, sentence(&facts)));
+    Ok(true)
+}
+
+/// How long somebody who just added a server waits for it.
+const PATIENCE: u64 = 10_000;
+
+/// Tries a server at an address that was just added, and offers the login it asks for. What was added stays, whatever
+/// comes out of it.
+pub(super) fn welcome(context: &Context, name: &str, path: &Path) {
+    let word = shell_word(name);
+    if !can_ask(context) {
+        context.printer.remark(&format!("If it wants a login: switchboard reauth {word}"));
+        return;
+    }
+    let later = || context.printer.remark(&format!("Log in later: switchboard reauth {word}"));
+    match try_it(context, name, path) {
+        Ok(true) => {}
+        Ok(false) => later(),
+        Err(error) if error.kind == Kind::Interrupted => later(),
+        Err(error) => {
+            let (message, lines) = error.lines(Some(&context.env));
+            context.printer.remark(&format!("warning: {message}"));
+            for line in lines {
+                context.printer.remark(&format!("  {line}"));
+            }
+        }
+    }
+}
+
+/// False if it wants a login and nobody wanted to log in.
+fn try_it(context: &Context, name: &str, path: &Path) -> Result<bool, CommandError> {
+    let discovery = context.discover();
+    // Another definition counts: that one was not added here.
+    if discovery.server(name).is_none_or(|server| server.origin.path.as_deref() != Some(path)) {
+        return Ok(true);
+    }
+    let (server, spec) = connection::connectable(&discovery, name)?;
+    let subject = Subject { name, spec, origin: &server.origin, project: &discovery.project, token: None };
+    let (seen, launch) = test::attempt(context, &subject, Some(Limit::from_millis(PATIENCE)), None)?;
+    let Some(error) = &seen.error else {
+        context.printer.remark(&format!("It works: {}", seen.counts));
+        return Ok(true);
+    };
+    if error.needs_login() && place(&launch).is_some() {
+        return connection::block_on(offer(context, &launch, challenge(error)))?;
+    }
+    Err(test::failure(&subject, &launch, &seen)
+        .reworded(|message| launch.secrets.scrub(message).into_owned()))
+}
+
+/// Who is logged in to a server, from what is kept: nothing is run or asked for it.
+pub(super) fn standing(env: &Env, subject: &Subject<'_>) -> Standing {
+    switchboard::auth::Keys::of(env, switchboard::auth::Options::default()).standing(subject, env)
+}
+
+/// The status of a server at an address, as far as its login decides it: the word if it is not `ready`, and the detail.
+pub(super) fn status(name: &str, standing: Standing) -> Option<(&'static str, String)> {
+    let how = format!("switchboard reauth {}", shell_word(name));
+    match standing {
+        Standing::Unknown | Standing::Out { is_wanted: false } => None,
+        Standing::Out { is_wanted: true } => Some((NEEDS_LOGIN, how)),
+        Standing::In(facts) if facts.works => Some(("ready", logged_in(&facts))),
+        Standing::In(facts) => {
+            let issuer = visible(&facts.issuer).into_owned();
+            Some((NEEDS_LOGIN, format!("the login at {issuer} was refused or is over: {how}")))
+        }
+        Standing::Unusable(problem) => Some((NEEDS_LOGIN, problem.message)),
+    }
+}
+
+/// The same for somebody who wants to know about one server.
+pub(super) fn line(name: &str, standing: &Standing) -> Option<String> {
+    match standing {
+        Standing::Out { is_wanted: true } => {
+            Some(format!("nobody is logged in: switchboard reauth {}", shell_word(name)))
+        }
+        Standing::In(facts) if facts.works => {
+            Some(visible(&format!("{}{}", facts.issuer, sentence(facts))).into_owned())
+        }
+        other => status(name, other.clone()).map(|(_, detail)| detail),
+    }
+}
+
+const NEEDS_LOGIN: &str = "needs login";
+
+/// Who is logged in, in words.
+pub(super) fn logged_in(facts: &Facts) -> String {
+    visible(&format!("logged in at {}{}", facts.issuer, sentence(facts))).into_owned()
 }
 
 /// Whether a browser may be opened. Never without a terminal.
@@ -130,10 +274,7 @@ pub(super) fn error(name: &str, why: &NoLogin) -> CommandError {
 
 fn told(context: &Context, name: &str, facts: &Facts) -> Result<Outcome, CommandError> {
     if context.printer.json {
-        let until =
-            facts.until.and_then(|until| until.duration_since(UNIX_EPOCH).ok()).map(|since| since.as_secs());
-        let login = json!({"name": name, "issuer": facts.issuer, "expiresAt": until, "scopes": facts.scopes,
-            "renewable": facts.is_renewable});
+        let login = LoggedIn { name, login: LoginRow::from(facts) };
         context.printer.json(&login).map_err(CommandError::from)?;
         return Ok(Outcome::Done);
     }

@@ -7,11 +7,11 @@ use switchboard::catalog::Catalog;
 use switchboard::config::Transport;
 use switchboard::connect::Freshness;
 use switchboard::declared::Auth;
-use switchboard::resolve::{self, Program, find_program};
+use switchboard::resolve::{self, Program, Subject, find_program};
 use switchboard::visible::{excerpt, shell_word};
 use switchboard::{Discovery, Env, Server, ServerSpec, State, session};
 
-use super::{ADD_ONE, Context, Outcome, is_this_program, online, s, unknown_server};
+use super::{ADD_ONE, Context, Outcome, is_this_program, login, online, s, unknown_server};
 use crate::age::age;
 use crate::error::CommandError;
 use crate::printer::{BAD, FAINT, GOOD, STRONG, WAITING};
@@ -129,12 +129,17 @@ fn readiness(
                 Program::Unknown => Some("its command is known only at the start".to_owned()),
             }
         }
-        Transport::Remote(endpoint) => Some(switchboard::redact::url(endpoint.url.raw())),
+        Transport::Remote(endpoint) => {
+            let (name, origin) = (server.name.as_str(), &server.origin);
+            let subject = Subject { name, spec, origin, project: &discovery.project, token: None };
+            match login::status(name, login::standing(env, &subject)) {
+                Some((NEEDS_LOGIN, detail)) => return (NEEDS_LOGIN.to_owned(), Some(detail)),
+                Some((_, detail)) => Some(detail),
+                None => Some(switchboard::redact::url(endpoint.url.raw())),
+            }
+        }
     };
-    let is_remote = matches!(spec.transport, Transport::Remote(_));
     match &spec.conduct.auth {
-        // There is no login before one is made; none has been kept yet.
-        Some(Auth::OAuth { .. }) if is_remote => return (NEEDS_LOGIN.to_owned(), missing),
         Some(Auth::Bearer { token_env }) if env.non_empty(token_env).is_none() => {
             return (NEEDS_LOGIN.to_owned(), missing);
         }

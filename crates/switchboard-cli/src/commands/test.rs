@@ -6,7 +6,7 @@ use switchboard::config::ServerSpec;
 use switchboard::declared::Limit;
 use switchboard::examine::{Examination, examine};
 use switchboard::host::Headless;
-use switchboard::resolve::Subject;
+use switchboard::resolve::{Launch, Subject};
 use switchboard::secret::Secrets;
 use switchboard::sources::places::Project;
 use switchboard::visible::{excerpt, visible};
@@ -14,7 +14,7 @@ use switchboard::wire::{Cause, Ending, Era, Memory, Obstacle, Step, Steps, Trace
 use switchboard::{Explain, Origin, Problem, Provider, Scope};
 
 use super::connection::{self, Wishes, connectable};
-use super::{Context, Outcome, add, trust};
+use super::{Context, Outcome, add, login, trust};
 use crate::args::{Add, Test};
 use crate::error::{CommandError, Kind};
 use crate::printer::{BAD, FAINT, GOOD, STRONG, Volume, problem_lines};
@@ -88,13 +88,50 @@ fn look(
     timeout: Option<Limit>,
     trace: Option<Arc<Trace>>,
 ) -> Result<Outcome, CommandError> {
+    let (mut seen, mut launch) = attempt(context, subject, timeout, trace.clone())?;
+    let mut no_login = None;
+    if let Some(error) = seen.error.as_ref().filter(|error| error.needs_login() && login::can_ask(context)) {
+        match connection::block_on(login::offer(context, &launch, login::challenge(error)))? {
+            Ok(true) => (seen, launch) = attempt(context, subject, timeout, trace)?,
+            Ok(false) => {}
+            Err(error) => no_login = Some(error),
+        }
+    }
+    let secrets = &launch.secrets;
+    // A server may repeat what it was sent, anywhere.
+    if context.printer.json {
+        let report = serde_json::to_value(report(subject, &launch, &seen)).unwrap_or_default();
+        context.printer.json(&scrubbed(report, secrets))?;
+    } else {
+        let lines = lines(context, subject, &seen);
+        context
+            .printer
+            .data(&lines.iter().map(|line| secrets.scrub(line).into_owned()).collect::<Vec<_>>())?;
+    }
+    match (&seen.error, no_login) {
+        (None, _) => Ok(Outcome::Done),
+        (Some(_), Some(error)) => Err(error),
+        (Some(_), None) => {
+            Err(failure(subject, &launch, &seen).reworded(|message| secrets.scrub(message).into_owned()))
+        }
+    }
+}
+
+/// Connects, lists everything, and stops again, with a sign of life.
+pub(super) fn attempt(
+    context: &Context,
+    subject: &Subject<'_>,
+    timeout: Option<Limit>,
+    trace: Option<Arc<Trace>>,
+) -> Result<(Examination, Launch), CommandError> {
     let name = subject.name;
     let wants_progress = !context.printer.json && context.printer.volume > Volume::Quiet;
     let progress = Arc::new(Progress::new(&format!("{name}: filling in its values"), wants_progress));
     let onlooker = Arc::clone(&progress);
     let steps = Arc::new(Steps::new(Some(Box::new(move |step: &Step| onlooker.say(step.what.clone())))));
+    let keys = connection::keys(context);
     let work = async {
-        let launch = match connection::launch(context, subject).await {
+        let launch = match connection::launch(context, subject, &keys).await {
             Ok(launch) => launch,
             Err(error) => {
                 if context.printer.json {
@@ -105,7 +142,7 @@ fn look(
         };
         let host = Arc::new(Headless { folders: vec![context.env.cwd().to_owned()], ..Headless::default() });
         let conduct = &subject.spec.conduct;
-        let wishes = Wishes { conduct, timeout, host, trace, steps };
+        let wishes = Wishes { conduct, keys: &keys, timeout, host, trace, steps };
         let terms = connection::terms(context, &launch, wishes);
         let seen = examine(&launch, &terms).await;
         let memory = Memory::of(&context.env);
@@ -113,28 +150,17 @@ fn look(
             Some(facts) => memory.remember(&launch.identity, facts.era),
             None => memory.forget(&launch.identity),
         }
-        Ok::<_, CommandError>((seen, launch.secrets))
+        Ok::<_, CommandError>((seen, launch))
     };
-    let (seen, secrets) = connection::block_on(progress.during(async {
-        tokio::select! {
+    connection::block_on(progress.during(async {
+        let seen = tokio::select! {
             seen = work => seen,
             () = connection::ctrl_c() => Err(CommandError::stopped()),
-        }
-    }))??;
-    // A server may repeat what it was sent, anywhere.
-    if context.printer.json {
-        let report = serde_json::to_value(report(subject, &seen)).unwrap_or_default();
-        context.printer.json(&scrubbed(report, &secrets))?;
-    } else {
-        let lines = lines(context, subject, &seen);
-        context
-            .printer
-            .data(&lines.iter().map(|line| secrets.scrub(line).into_owned()).collect::<Vec<_>>())?;
-    }
-    match &seen.error {
-        None => Ok(Outcome::Done),
-        Some(_) => Err(failure(subject, &seen).reworded(|message| secrets.scrub(message).into_owned())),
-    }
+        };
+        // A token that was just renewed must be kept, or nobody has it.
+        keys.settle().await;
+        seen
+    }))?
 }
 
 /// The same report with stars for secrets, wherever a text holds one.
@@ -174,7 +200,7 @@ fn unresolved(name: &str, error: &switchboard::resolve::Error) -> CommandError {
 }
 
 /// The error in the words of the contract, with the likeliest cause as its hint.
-fn failure(subject: &Subject<'_>, seen: &Examination) -> CommandError {
+pub(super) fn failure(subject: &Subject<'_>, launch: &Launch, seen: &Examination) -> CommandError {
     let Some(error) = &seen.error else { return CommandError::new(Kind::Failed, "failed", "failed") };
     let kind = if error.needs_login() { Kind::LoginNeeded } else { Kind::Unreachable };
     let name = subject.name;
@@ -184,14 +210,14 @@ fn failure(subject: &Subject<'_>, seen: &Examination) -> CommandError {
             None => format!("Failed to connect to \"{name}\": {message}"),
         })
         .server(name);
-    if let Some(hint) = hint(subject, seen) {
+    if let Some(hint) = hint(subject, launch, seen) {
         failure = failure.hint(hint);
     }
     failure
 }
 
 /// One cause, and what to do: what could not be filled in before comes first.
-fn hint(subject: &Subject<'_>, seen: &Examination) -> Option<String> {
+fn hint(subject: &Subject<'_>, launch: &Launch, seen: &Examination) -> Option<String> {
     let error = seen.error.as_ref()?;
     let word = switchboard::visible::shell_word(subject.name);
     if let Some(problem) = likely_cause(seen) {
@@ -199,8 +225,11 @@ fn hint(subject: &Subject<'_>, seen: &Examination) -> Option<String> {
         return Some(format!("likely because {}{what}", problem.message));
     }
     match &error.cause {
-        Cause::Unauthorized { .. } if subject.origin.path.is_none() => {
-            Some("it wants to know who asks: give it a --header".to_owned())
+        Cause::Unauthorized { .. } if subject.origin.path.is_none() => Some(
+            "it wants to know who asks: give it a --header, or `switchboard add` it and log in".to_owned(),
+        ),
+        Cause::Unauthorized { .. } if login::place(launch).is_some() => {
+            Some(format!("log in: switchboard reauth {word}"))
         }
         Cause::Unauthorized { .. } => {
             Some(format!("it wants to know who asks: check its token and headers, switchboard why {word}"))
@@ -233,7 +262,7 @@ fn likely_cause(seen: &Examination) -> Option<&Problem> {
     seen.problems.first().filter(|_| may_explain)
 }
 
-fn report(subject: &Subject<'_>, seen: &Examination) -> TestReport {
+fn report(subject: &Subject<'_>, launch: &Launch, seen: &Examination) -> TestReport {
     let facts = seen.facts.as_ref();
     TestReport {
         name: subject.name.to_owned(),
@@ -259,7 +288,7 @@ fn report(subject: &Subject<'_>, seen: &Examination) -> TestReport {
             server: Some(subject.name.to_owned()),
             code: error.code(),
             message: error.message(),
-            hint: hint(subject, seen),
+            hint: hint(subject, launch, seen),
             retryable: error.is_transient(),
             // All it said is in `stderrTail`.
             last_words: None,

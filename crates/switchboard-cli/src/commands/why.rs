@@ -1,11 +1,12 @@
 //! `why`: everything about one name: which file won, what it shadows, what its values are made of, consent.
 
+use switchboard::auth::Standing;
 use switchboard::declared::Auth;
-use switchboard::resolve;
+use switchboard::resolve::{self, Subject};
 use switchboard::visible::shell_word;
 use switchboard::{Consent, Discovery, Problem, Server, State};
 
-use super::{Context, Outcome, unknown_server};
+use super::{Context, Outcome, login, unknown_server};
 use crate::error::CommandError;
 use crate::printer::{FAINT, GOOD, STRONG, WAITING, problem_lines};
 use crate::report::{ConsentRow, OriginRow, ProblemRow, ServerRow, ValueRow, Why};
@@ -37,21 +38,33 @@ pub(super) fn run(context: &Context, name: &str) -> Result<Outcome, CommandError
         .into_iter()
         .map(|value| ValueRow { field: value.field, from: value.from, resolved: value.resolved })
         .collect();
+    let standing = server.map_or(Standing::Unknown, |server| standing(context, server, &discovery));
     let report = Why {
         name: name.to_owned(),
         winner: server.map(ServerRow::from),
         shadowed: aside.iter().map(|aside| ServerRow::from(*aside)).collect(),
         values,
         consent: consent(server, &discovery),
+        login: match &standing {
+            Standing::In(facts) => Some(facts.into()),
+            Standing::Unknown | Standing::Out { .. } | Standing::Unusable(_) => None,
+        },
         problems: problems.iter().map(ProblemRow::from).collect(),
     };
     if context.printer.json {
         context.printer.json(&report)?;
     } else {
         let reasons: Vec<_> = aside.iter().map(|aside| aside.problem().message).collect();
-        context.printer.data(&lines(context, &report, server, &problems, &reasons))?;
+        context.printer.data(&lines(context, &report, (server, &standing), &problems, &reasons))?;
     }
     Ok(Outcome::Done)
+}
+
+fn standing(context: &Context, server: &Server, discovery: &Discovery) -> Standing {
+    let Ok(spec) = &server.definition else { return Standing::Unknown };
+    let (name, origin) = (server.name.as_str(), &server.origin);
+    let subject = Subject { name, spec, origin, project: &discovery.project, token: None };
+    login::standing(&context.env, &subject)
 }
 
 fn consent(server: Option<&Server>, discovery: &Discovery) -> ConsentRow {
@@ -66,7 +79,7 @@ fn consent(server: Option<&Server>, discovery: &Discovery) -> ConsentRow {
 fn lines(
     context: &Context,
     report: &Why,
-    server: Option<&Server>,
+    (server, standing): (Option<&Server>, &Standing),
     problems: &[Problem],
     reasons: &[String],
 ) -> Vec<String> {
@@ -91,6 +104,9 @@ fn lines(
             {
                 let name = switchboard::visible::visible(token_env);
                 lines.push(format!("  token       from the variable {name}"));
+            }
+            if let Some(login) = login::line(&report.name, standing) {
+                lines.push(format!("  login       {login}"));
             }
             if let Some(description) = &row.description {
                 lines.push(format!("  for         {}", switchboard::visible::excerpt(description, 200)));

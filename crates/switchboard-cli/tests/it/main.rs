@@ -16,6 +16,7 @@ mod interrupt;
 mod inventory;
 mod late;
 mod list;
+mod login;
 mod neighbours;
 mod online;
 mod reference;

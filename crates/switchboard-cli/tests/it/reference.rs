@@ -56,8 +56,8 @@ fn problems() {
             .unwrap();
     }
     page.push_str("\n## Errors\n\nWhy a server cannot be reached or does not answer, or a call is not made.\n\n| code | meaning |\n|---|---|\n");
-    let codes = switchboard::resolve::CODES.iter().chain(switchboard::wire::CODES);
-    for (code, meaning) in codes.chain(switchboard::calls::CODES) {
+    let codes = switchboard::resolve::CODES.iter().chain(switchboard::auth::CODES);
+    for (code, meaning) in codes.chain(switchboard::wire::CODES).chain(switchboard::calls::CODES) {
         writeln!(page, "| `{code}` | {meaning} |").unwrap();
     }
     golden(&workspace().join("docs/problems.md"), &page);

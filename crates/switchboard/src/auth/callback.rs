@@ -22,7 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Sleep, sleep, timeout};
 
 use self::page::Answer;
-pub(crate) use self::request::{Pasted, Returned, parse_pasted};
+pub(crate) use self::request::{Returned, parse_pasted};
 use self::request::{Rules, Verdict};
 
 /// How many may talk to us at once.
@@ -132,6 +132,7 @@ impl Callback {
     }
 
     /// The port we got.
+    #[cfg(test)]
     pub(crate) const fn port(&self) -> u16 {
         self.port
     }

@@ -27,6 +27,7 @@ pub(super) struct Published {
 
 /// Where to log in.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one thing that is published")]
 pub(super) struct LoginServer {
     /// As published; the origin of the server where nothing is.
     pub(super) issuer: String,
@@ -102,9 +103,8 @@ impl Looking<'_> {
     async fn document(&self, url: &Url, must_be_reached: bool) -> Result<Option<Value>, Error> {
         match self.fetcher.get(url).await {
             Ok(answer) if answer.status == 200 => Ok(answer.body.filter(Value::is_object)),
-            Ok(_) => Ok(None),
             Err(failure) if must_be_reached => Err(failure.into()),
-            Err(_) => Ok(None),
+            Ok(_) | Err(_) => Ok(None),
         }
     }
 

@@ -123,8 +123,15 @@ pub enum Error {
     #[error("nobody is logged in")]
     LoggedOut,
     /// The store of logins does not work.
-    #[error("{0}")]
-    Store(String),
+    #[error("{message}")]
+    Store {
+        /// The stable code.
+        code: &'static str,
+        /// What happened.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
     /// A key that cannot be used.
     #[error("the private key cannot be used: {why}")]
     Key {
@@ -178,7 +185,7 @@ impl From<SignError> for Error {
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        Self::Store(error.to_string())
+        Self::Store { code: error.code(), message: error.message(), hint: error.hint() }
     }
 }
 
@@ -186,6 +193,29 @@ impl From<StoreError> for Error {
 pub(super) fn code(text: &str) -> String {
     excerpt(text, 80)
 }
+
+/// Every code of its own an error of this room can have, with what it means. The reference page is made from it.
+pub const CODES: &[(&str, &str)] = &[
+    (
+        "url-refused",
+        "An address that comes up in a login must not be used: not encrypted, or somebody else's.",
+    ),
+    ("login-unreachable", "A document or an endpoint that a login needs cannot be had."),
+    ("endpoints-unknown", "The server wants a login and nothing says where to log in."),
+    ("resource-mismatch", "The document about a server is about another server."),
+    ("issuer-mismatch", "A login server, or the answer of one, is not the one that was named."),
+    ("no-pkce", "The login server does not protect the code of a login."),
+    ("registration-refused", "The login server does not take us as a client by itself."),
+    ("token-refused", "The login server gives no token, or an answer that makes no sense."),
+    ("login-refused", "The page of the login said no, or the server refuses the new login."),
+    ("login-declined", "Nobody wanted to log in."),
+    ("login-timeout", "Nobody came back from the page of the login in time."),
+    ("no-port", "There is no port on this machine for the browser to come back to."),
+    ("bad-paste", "The pasted text is not the address the browser ended at."),
+    ("scope-limit", "The server asks for rights again that it was just given."),
+    ("credential-busy", "Another process holds the login and does not finish."),
+    ("bad-key", "The private key cannot be used."),
+];
 
 impl Explain for Error {
     fn code(&self) -> &'static str {
@@ -206,7 +236,7 @@ impl Explain for Error {
             Self::ScopeLimit { .. } => "scope-limit",
             Self::ClearText { .. } => "clear-text-login",
             Self::LoggedOut => "login-needed",
-            Self::Store(_) => "credential-store",
+            Self::Store { code, .. } => code,
             Self::Key { .. } => "bad-key",
         }
     }
@@ -217,6 +247,7 @@ impl Explain for Error {
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
+            Self::Store { hint, .. } => return hint.clone(),
             Self::NoEndpoints { .. } => {
                 "if the server takes a token of yours, set it: switchboard add NAME --url URL --token TOKEN"
             }
@@ -238,7 +269,6 @@ impl Explain for Error {
             | Self::BadAnswer { .. }
             | Self::Declined
             | Self::ScopeLimit { .. }
-            | Self::Store(_)
             | Self::Key { .. } => return None,
         };
         Some(hint.to_owned())

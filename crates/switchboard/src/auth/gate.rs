@@ -98,11 +98,6 @@ impl Gate {
         }
     }
 
-    /// Whether a name may lead to this address.
-    pub(crate) fn address(self, ip: IpAddr) -> Result<(), Refusal> {
-        self.admit(Class::of_ip(ip), || ip.to_string())
-    }
-
     /// Whether a redirect may be followed.
     pub(crate) fn redirect(self, from: &Url, to: &Url) -> Result<(), Refusal> {
         if from.origin() != to.origin() {
@@ -761,7 +756,8 @@ mod tests {
 
     #[test]
     fn resolved_addresses_follow_the_same_rules() {
-        let check = |server: &str, ip: &str| gate(server).address(ip.parse().unwrap());
+        let check =
+            |server: &str, ip: &str| gate(server).admit(Class::of_ip(ip.parse().unwrap()), || ip.to_owned());
         assert_eq!(check(PUBLIC, "2606:4700::1111"), Ok(()));
         assert_eq!(check(LOCAL, "127.0.0.1"), Ok(()));
         assert_eq!(check(PUBLIC, "127.0.0.1"), Err(Refusal::Loopback { url: "127.0.0.1".to_owned() }));

@@ -70,6 +70,9 @@ impl Prover {
     }
 }
 
+/// What is sent, by name.
+type Form<'f> = Vec<(&'f str, String)>;
+
 impl Desk<'_> {
     /// Asks for tokens with a form of these fields.
     pub(super) async fn ask(&self, fields: &[(&str, String)]) -> Result<Tokens, Error> {
@@ -96,11 +99,8 @@ impl Desk<'_> {
         Ok(())
     }
 
-    fn request<'f>(
-        &self,
-        fields: &[(&'f str, String)],
-    ) -> Result<(HeaderMap, Vec<(&'f str, String)>), Error> {
-        let mut form: Vec<(&str, String)> = fields.to_vec();
+    fn request<'f>(&self, fields: &[(&'f str, String)]) -> Result<(HeaderMap, Form<'f>), Error> {
+        let mut form: Form<'f> = fields.to_vec();
         let mut headers = HeaderMap::new();
         let secret = self.client.secret.as_ref().map(Hidden::expose).unwrap_or_default();
         match self.client.method {

@@ -36,6 +36,7 @@ impl CredentialId {
     }
 
     /// The id as it stands in the file.
+    #[cfg(test)]
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
@@ -120,11 +121,6 @@ impl Kept {
     /// The login that counts.
     pub(crate) fn login(&self) -> Option<&Login> {
         self.logins.get(self.current.as_ref()?)
-    }
-
-    /// The login that counts, to be changed.
-    pub(crate) fn login_mut(&mut self) -> Option<&mut Login> {
-        self.logins.get_mut(self.current.as_ref()?)
     }
 }
 

@@ -20,12 +20,14 @@ use super::pass::Pass;
 use super::place::{Machine, Place};
 use super::sign::DpopKey;
 use super::store::{Lock, Store};
+use crate::config::{ServerSpec, Transport};
+use crate::declared::Auth;
 use crate::env::Env;
 use crate::resolve::{Launch, Target};
 use crate::secret::Secrets;
 
 /// How long another process may hold a login while it renews it.
-const LOCK_PATIENCE: Duration = Duration::from_secs(60);
+const LOCK_PATIENCE: Duration = Duration::from_mins(1);
 /// A token is renewed this long before its end, or a tenth of its life if that is less.
 const EARLY: u64 = 60;
 
@@ -117,6 +119,20 @@ pub struct Facts {
     pub works: bool,
 }
 
+impl Facts {
+    pub(super) fn of(kept: &Kept) -> Option<Self> {
+        let (issuer, login) = kept.current_login()?;
+        Some(Self {
+            issuer: issuer.to_owned(),
+            until: login.expires_at.map(|at| UNIX_EPOCH + Duration::from_secs(at)),
+            scopes: login.granted.clone(),
+            is_renewable: login.refresh.is_some(),
+            works: login.state == State::Good
+                && (login.refresh.is_some() || login.expires_at.is_none_or(|end| end > now())),
+        })
+    }
+}
+
 impl std::fmt::Debug for Keys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Keys").finish_non_exhaustive()
@@ -148,26 +164,22 @@ impl Keys {
         Some(self.pass(Place::of(&launch.server, address)?, &launch.secrets))
     }
 
-    /// The token of a login by its name, for a program that takes one as a variable.
-    pub async fn named(self: &Arc<Self>, credential_id: &str) -> Result<Option<String>, Error> {
-        match self.token(&CredentialId::named(credential_id), Need::Fresh).await {
-            Ok(token) => Ok(Some(token.access.expose().to_owned())),
-            Err(Error::LoggedOut) => Ok(None),
-            Err(error) => Err(error),
-        }
+    /// The token of the login that a program takes as a variable, if its entry names one. A login that is missing or
+    /// does not work is a problem of the launch, not an error.
+    pub async fn variable(self: &Arc<Self>, spec: &ServerSpec) -> Option<String> {
+        let (Transport::Stdio(_), Some(Auth::OAuth { credential_id: Some(name) })) =
+            (&spec.transport, &spec.conduct.auth)
+        else {
+            return None;
+        };
+        let token = self.token(&CredentialId::named(name), Need::Fresh).await.ok()?;
+        Some(token.access.expose().to_owned())
     }
 
     /// Who is logged in to a place.
     pub fn facts(&self, place: &Place) -> Result<Option<Facts>, Error> {
-        let Some(kept) = self.store.read(&place.id)? else { return Ok(None) };
-        Ok(kept.current_login().map(|(issuer, login)| Facts {
-            issuer: issuer.to_owned(),
-            until: login.expires_at.map(|at| UNIX_EPOCH + Duration::from_secs(at)),
-            scopes: login.granted.clone(),
-            is_renewable: login.refresh.is_some(),
-            works: login.state == State::Good
-                && (login.refresh.is_some() || login.expires_at.is_none_or(|end| end > now())),
-        }))
+        let kept = self.store.read(&place.id)?;
+        Ok(kept.as_ref().and_then(Facts::of))
     }
 
     /// Waits for renewals under way: what a login server just gave must be written before the program ends.

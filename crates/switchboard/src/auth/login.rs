@@ -1,5 +1,7 @@
 //! One login, from the challenge to what is kept of it.
 
+mod page;
+
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -7,7 +9,6 @@ use std::time::Duration;
 use tokio::time::timeout;
 use url::Url;
 
-use super::callback::{Callback, Host as Home, Returned, Wish, parse_pasted};
 use super::challenge::{Challenge, Scheme};
 use super::discover::{Published, discover};
 use super::error::{self, Error};
@@ -17,16 +18,12 @@ use super::grant::{Desk, Prover, Tokens};
 use super::kept::{Client, Hidden, Kept, Kind, Login, Method, State, TokenType, Unknown};
 use super::keys::{Facts, Keys, Need, Token, now};
 use super::place::{Machine, Place};
-use super::register::{self, Purpose};
-use super::sign::{self, Algorithm, DpopKey, SigningKey};
-use crate::host::{Host, Page, Visited};
-use crate::redact;
+use super::register;
+use super::sign::{Algorithm, DpopKey, SigningKey};
+use crate::host::Host;
 
-/// How long a person may take.
-const PATIENCE: Duration = Duration::from_mins(5);
 /// More rights are asked for so often at most, in one session.
 const MOST_STEPS: u32 = 3;
-const CALLBACK: &str = "/callback";
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// How to log in.
@@ -49,6 +46,17 @@ impl Keys {
         let challenge = challenge.and_then(super::challenge::parse).unwrap_or_default();
         self.go(&place, &challenge, (Some(host), wishes)).await?;
         self.facts(&place)?.ok_or(Error::LoggedOut)
+    }
+
+    /// Where a person would log in, without doing so; an error if nothing says where.
+    pub async fn issuer(&self, place: &Place, challenge: Option<&str>) -> Result<String, Error> {
+        place.check_encrypted()?;
+        let challenge = challenge.and_then(super::challenge::parse).unwrap_or_default();
+        let server = discover(&Fetcher::new(&place.url), place, &challenge).await?.server;
+        if server.is_guessed {
+            return Err(Error::NoEndpoints { server: place.server.clone() });
+        }
+        Ok(server.issuer)
     }
 
     /// Logs in where no person is needed.
@@ -85,9 +93,7 @@ impl Keys {
         (host, wishes): (Option<&dyn Host>, &Wishes),
     ) -> Result<(), Error> {
         // A token must not travel in the clear, wherever it comes from.
-        Gate::of(&place.url)
-            .endpoint(place.url.as_str())
-            .map_err(|_| Error::ClearText { url: redact::url(place.url.as_str()) })?;
+        place.check_encrypted()?;
         let fetcher = Fetcher::new(&place.url);
         let published = discover(&fetcher, place, challenge).await?;
         let store = self.store.clone();
@@ -283,118 +289,6 @@ impl Attempt<'_> {
         fields.extend(self.common());
         Ok(desk.ask(&fields).await?.access.expose().to_owned())
     }
-
-    /// A person logs in at a page, and the browser comes back to us.
-    async fn by_page(&self, host: &dyn Host, known: Option<Client>) -> Result<(Client, Tokens), Error> {
-        let server = &self.published.server;
-        let no_endpoints = || Error::NoEndpoints { server: self.place.server.clone() };
-        let page = server.authorization.clone().ok_or_else(no_endpoints)?;
-        if !server.has_pkce {
-            return Err(Error::NoPkce { issuer: server.issuer.clone() });
-        }
-        let mut callback = self.callback(known.as_ref())?;
-        let redirect = self.place.account.redirect_uri.clone().unwrap_or_else(|| callback.redirect());
-        let purpose = Purpose { redirect: &redirect, scopes: self.scopes, document: self.document };
-        let client = match register::client(self.fetcher, server, (known, &purpose)).await {
-            // Nothing says that there is a login at all.
-            Err(Error::RegistrationRefused { .. } | Error::NoClient { .. } | Error::Unreachable { .. })
-                if server.is_guessed =>
-            {
-                return Err(no_endpoints());
-            }
-            client => client?,
-        };
-        let (state, verifier) = (sign::random(), sign::random());
-        let url = self.page(page, (&client, &redirect), (&state, &verifier));
-        Gate::of(&self.place.url).page(&url)?;
-        let before = self.before.map(|login| login.requested.as_slice()).unwrap_or_default();
-        let page = Page {
-            server: self.place.server.clone(),
-            issuer: server.issuer.clone(),
-            url: url.to_string(),
-            redirect: redirect.clone(),
-            scopes: self.scopes.to_vec(),
-            new_scopes: self.scopes.iter().filter(|scope| !before.contains(scope)).cloned().collect(),
-        };
-        let returned = visit(host, page, &mut callback, &state).await?;
-        let code = self.code(returned)?;
-        let fields = [
-            ("grant_type", "authorization_code".to_owned()),
-            ("code", code),
-            ("redirect_uri", redirect),
-            ("code_verifier", verifier),
-            ("resource", self.published.resource.clone()),
-        ];
-        // Whoever reloads the page meanwhile is told that all is well.
-        let tokens = callback.during(self.desk(&client, None).ask(&fields)).await?;
-        Ok((client, tokens))
-    }
-
-    /// Where the browser comes back to: where the entry says, else where it came back to last time, else anywhere.
-    fn callback(&self, known: Option<&Client>) -> Result<Callback, Error> {
-        let account = &self.place.account;
-        let wished = account.redirect_uri.as_deref().and_then(|uri| Url::parse(uri).ok());
-        let is_here = |url: &&Url| matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
-        let here = wished.as_ref().filter(is_here);
-        let last = known
-            .and_then(|client| client.redirect.as_deref())
-            .and_then(|redirect| Url::parse(redirect).ok()?.port());
-        let ports = match (account.callback_port, here.and_then(Url::port)) {
-            (Some(port), _) | (None, Some(port)) => vec![port],
-            (None, None) => last.into_iter().chain([0]).collect(),
-        };
-        let path = here.map_or_else(|| CALLBACK.to_owned(), |url| url.path().to_owned());
-        let host = match here.and_then(Url::host_str) {
-            Some("localhost" | "[::1]") => Home::Localhost,
-            _ => Home::Ipv4,
-        };
-        Callback::bind(&Wish { ports, path, host }).map_err(|error| Error::NoPort(error.to_string()))
-    }
-
-    fn page(
-        &self,
-        mut page: Url,
-        (client, redirect): (&Client, &str),
-        (state, verifier): (&str, &str),
-    ) -> Url {
-        let prompt = match self.place.account.prompt.as_deref() {
-            Some("") => None,
-            Some(prompt) => Some(prompt),
-            // Some login servers drop the right to renew without a word unless the user is asked for it.
-            None => self.scopes.iter().any(|scope| scope == OFFLINE).then_some("consent"),
-        };
-        let mut query = page.query_pairs_mut();
-        query.append_pair("response_type", "code").append_pair("client_id", &client.id);
-        query.append_pair("redirect_uri", redirect).append_pair("state", state);
-        query
-            .append_pair("code_challenge", &sign::pkce(verifier))
-            .append_pair("code_challenge_method", "S256");
-        if !self.scopes.is_empty() {
-            query.append_pair("scope", &self.scopes.join(" "));
-        }
-        query.append_pair("resource", &self.published.resource);
-        if let Some(prompt) = prompt {
-            query.append_pair("prompt", prompt);
-        }
-        drop(query);
-        page
-    }
-
-    /// The code, if it comes from who was asked. That is looked at first: a stranger's error is not shown either.
-    fn code(&self, returned: Returned) -> Result<String, Error> {
-        let server = &self.published.server;
-        let is_right = match &returned.iss {
-            Some(iss) => *iss == server.issuer && !server.is_guessed,
-            None => !server.sends_issuer,
-        };
-        if !is_right {
-            return Err(Error::WrongIssuer { expected: redact::url(&server.issuer) });
-        }
-        if let Some(code) = returned.error {
-            return Err(Error::Refused { code: error::code(&code) });
-        }
-        returned.code.ok_or(Error::BadAnswer { why: "the browser came back without a code" })
-    }
 }
 
 /// A client that proves nothing.
@@ -408,26 +302,6 @@ fn public(id: &str) -> Client {
         secret_expires: None,
         unknown: Unknown::default(),
     }
-}
-
-/// Shows the page and waits for the browser, or for what the user pastes.
-async fn visit(host: &dyn Host, page: Page, callback: &mut Callback, state: &str) -> Result<Returned, Error> {
-    let visiting = async {
-        match host.visit(page).await {
-            Visited::Opened => std::future::pending().await,
-            Visited::Pasted(text) => {
-                parse_pasted(&text, state).map_err(|error| Error::Pasted(error.to_string()))
-            }
-            Visited::Declined => Err(Error::Declined),
-        }
-    };
-    let either = async {
-        tokio::select! {
-            returned = callback.wait(state) => Ok(returned),
-            visited = visiting => visited,
-        }
-    };
-    timeout(PATIENCE, either).await.unwrap_or(Err(Error::TimedOut))
 }
 
 async fn revoke(place: &Place, login: &Login) -> Result<(), Error> {

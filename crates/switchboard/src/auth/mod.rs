@@ -13,14 +13,16 @@ mod grant;
 mod kept;
 mod keys;
 mod login;
+mod look;
 mod pass;
 mod place;
 mod register;
 mod sign;
 mod store;
 
-pub use error::Error;
+pub use error::{CODES, Error};
 pub use keys::{Facts, Keys, Options};
 pub use login::Wishes;
+pub use look::Standing;
 pub use pass::Pass;
 pub use place::{Machine, Place};

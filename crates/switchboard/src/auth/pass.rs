@@ -8,7 +8,7 @@ use url::Url;
 
 use super::challenge;
 use super::error::Error;
-use super::gate::Gate;
+
 use super::keys::{Keys, Need, Token};
 use super::place::Place;
 use crate::secret::Secrets;
@@ -57,7 +57,8 @@ impl Pass {
         }
         let Some(token) = self.current().await? else { return Ok((Stamp(None), Headers::new())) };
         // A login that goes by a name may be named anywhere; its token goes where it was made for, and never in the clear.
-        if !token.is_for(url) || Gate::of(url).endpoint(url.as_str()).is_err() {
+        self.place.check_encrypted()?;
+        if !token.is_for(url) {
             return Ok((Stamp(None), Headers::new()));
         }
         let mut headers = Headers::new();
@@ -100,12 +101,13 @@ impl Pass {
             return false;
         }
         let refused = stamp.generation().unwrap_or_default();
-        if let Ok(token) = self.keys.token(&self.place.id, Need::Newer(refused)).await {
+        if let Ok(token) = Box::pin(self.keys.token(&self.place.id, Need::Newer(refused))).await {
             self.hold(token, true);
             return true;
         }
         self.state().held = None;
-        match self.keys.login_alone(&self.place, &challenge).await {
+        // Rare and large: every request would carry it along.
+        match Box::pin(self.keys.login_alone(&self.place, &challenge)).await {
             Ok(token) => {
                 self.hold(token, true);
                 true
@@ -127,7 +129,7 @@ impl Pass {
         if let Some(token) = held.as_ref().filter(|token| !token.is_due()) {
             return Ok(Some(Arc::clone(token)));
         }
-        match self.keys.token(&self.place.id, Need::Fresh).await {
+        match Box::pin(self.keys.token(&self.place.id, Need::Fresh)).await {
             Ok(token) => {
                 self.hold(Arc::clone(&token), false);
                 Ok(Some(token))

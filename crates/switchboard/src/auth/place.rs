@@ -4,7 +4,10 @@ use std::fmt;
 
 use url::Url;
 
+use super::error::Error;
+use super::gate::Gate;
 use super::kept::CredentialId;
+use crate::redact;
 use crate::resolve::{Account, Address};
 
 /// A server to log in to.
@@ -57,6 +60,16 @@ impl Place {
             None => CredentialId::of_url(&address.url),
         };
         Some(Self { server: server.to_owned(), url: address.url.clone(), id, account, machine: None })
+    }
+}
+
+impl Place {
+    /// Whether a token may go there.
+    pub(super) fn check_encrypted(&self) -> Result<(), Error> {
+        match Gate::of(&self.url).page(&self.url) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Error::ClearText { url: redact::url(self.url.as_str()) }),
+        }
     }
 }
 

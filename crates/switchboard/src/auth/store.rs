@@ -18,7 +18,7 @@ mod tests;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -79,6 +79,11 @@ impl Store {
         }
     }
 
+    /// The same without changing anything.
+    pub(crate) fn peek(&self, id: &CredentialId) -> Result<Option<Kept>, StoreError> {
+        self.look(&self.path(id))
+    }
+
     /// Replaces what is kept, at once and for good: when this returns, the disk has it.
     pub(crate) fn write(&self, kept: &Kept) -> Result<(), StoreError> {
         let path = self.path(&kept.id);
@@ -122,11 +127,6 @@ impl Store {
     pub(crate) fn lock(&self, id: &CredentialId, patience: Duration) -> Result<Lock, StoreError> {
         file::make_dir(&self.dir)?;
         Lock::take(&self.dir.join(format!("{}.lock", id.key())), patience)
-    }
-
-    /// When a credential was last written.
-    pub(crate) fn modified(&self, id: &CredentialId) -> Option<SystemTime> {
-        fs::symlink_metadata(self.path(id)).ok()?.modified().ok()
     }
 
     /// Every file there is, in the order of their names. Changes nothing.

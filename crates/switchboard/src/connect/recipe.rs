@@ -8,8 +8,8 @@ use tokio::time::timeout;
 use super::fault::Fault;
 use super::offer::Offer;
 use crate::auth::Keys;
-use crate::config::{ServerSpec, Transport};
-use crate::declared::{Auth, Limit};
+use crate::config::ServerSpec;
+use crate::declared::Limit;
 use crate::env::Env;
 use crate::host::Host;
 use crate::origin::Origin;
@@ -88,7 +88,7 @@ impl Recipe {
     /// Fills in the values. Only for a server the user agreed to.
     pub(crate) async fn launch(&self) -> Result<Launch, resolve::Error> {
         let shared = &self.shared;
-        let token = self.token().await;
+        let token = shared.keys.variable(&self.spec).await;
         let subject = Subject {
             name: &self.name,
             spec: &self.spec,
@@ -97,16 +97,6 @@ impl Recipe {
             token: token.as_deref(),
         };
         resolve::launch(&subject, &shared.env, &shared.commands).await
-    }
-
-    /// The token of the login that a program takes as a variable. One that is missing is missed by the program itself.
-    async fn token(&self) -> Option<String> {
-        match (&self.spec.transport, &self.spec.conduct.auth) {
-            (Transport::Stdio(_), Some(Auth::OAuth { credential_id: Some(id) })) => {
-                self.shared.keys.named(id).await.ok().flatten()
-            }
-            _ => None,
-        }
     }
 
     /// Fills in the values, opens the server, and asks for its tools.

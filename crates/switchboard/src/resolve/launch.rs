@@ -24,7 +24,7 @@ use crate::problem::{Code, Problem};
 use crate::redact;
 use crate::secret::Secrets;
 use crate::sources::places::Project;
-use crate::visible::visible;
+use crate::visible::{excerpt, visible};
 
 const AUTHORIZATION: &str = "Authorization";
 const OAUTH_ACCESS_TOKEN: &str = "OAUTH_ACCESS_TOKEN";
@@ -176,10 +176,23 @@ async fn variables(values: &mut Values<'_>, stdio: &Stdio) -> Result<Variables, 
             set(values, &mut variables, Field::Env(name), value);
         }
     }
+    report_not_logged_in(values);
     if let Some(token) = token(values) {
         set(values, &mut variables, Field::Env(OAUTH_ACCESS_TOKEN), token);
     }
     Ok(variables)
+}
+
+/// A login that the entry names and nobody has. The program may do without it.
+fn report_not_logged_in(values: &mut Values<'_>) {
+    let Some(Auth::OAuth { credential_id: Some(id) }) = &values.subject.spec.conduct.auth else { return };
+    if values.subject.token.is_none() {
+        let message =
+            format!("there is no login `{}` that works, so {OAUTH_ACCESS_TOKEN} is not set", excerpt(id, 60));
+        let hint =
+            "log in to a server at an address whose entry has the same `credentialId`: switchboard reauth";
+        values.report(Code::LoginMissing, message, hint);
+    }
 }
 
 /// Sets a variable, if the system can hold it.
@@ -385,6 +398,7 @@ impl fmt::Debug for Address {
             .field("kind", &self.kind)
             .field("url", &self.url.origin().ascii_serialization())
             .field("headers", &names(&self.headers))
+            .field("account", &self.account)
             .finish()
     }
 }

@@ -68,10 +68,11 @@ impl Session {
         if !host.abilities().urls || !error.needs_login() {
             return false;
         }
-        let Ok((handle, place)) = self.place(server).await else { return false };
+        let Ok((handle, place)) = Box::pin(self.place(server)).await else { return false };
         let keys = &self.inner.shared.keys;
         let wishes = Wishes::default();
-        let is_in = keys.login(&place, error.challenge(), (&*host, &wishes)).await.is_ok();
+        // Rare and large: every call would carry it along.
+        let is_in = Box::pin(keys.login(&place, error.challenge(), (&*host, &wishes))).await.is_ok();
         if is_in {
             handle.wake().await;
         }

@@ -168,12 +168,7 @@ impl Session {
         }
     }
 
-    async fn run(
-        &self,
-        entry: &Entry,
-        arguments: &Json,
-        mut request: Request<'_>,
-    ) -> Result<Outcome, CallError> {
+    async fn run(&self, entry: &Entry, arguments: &Json, request: Request<'_>) -> Result<Outcome, CallError> {
         let stopped = || CallError::Stopped { server: entry.server.clone() };
         let handle = self.handle(&entry.server).ok_or_else(stopped)?;
         if !self.scope.sees_tool(&entry.server, &entry.name) {

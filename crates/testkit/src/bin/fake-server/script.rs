@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::action::{self, Action};
+use crate::http::login::Login;
 use crate::keys::Keys;
 use crate::tools;
 
@@ -61,6 +62,7 @@ pub(crate) struct Script {
     /// For a method, what to play the first time, the second time and so on; the last one repeats.
     pub(crate) on: BTreeMap<String, Vec<Vec<Action>>>,
     pub(crate) log: Option<PathBuf>,
+    pub(crate) login: Option<Login>,
 }
 
 impl Script {
@@ -112,6 +114,7 @@ impl Script {
             eof,
             on,
             log: keys.text("log")?.map(PathBuf::from),
+            login: keys.take("login").as_ref().map(Login::read).transpose()?,
         };
         keys.end()?;
         if !stdio && !script.eof.is_empty() {
@@ -170,6 +173,7 @@ mod tests {
             json!({"era": "medieval"}),
             json!({"session": "404"}),
             json!({"page_size": 0}),
+            json!({"transport": "http", "login": {"acess": "x"}}),
             json!({"transport": "http", "eof": [{"exit": 1}]}),
             json!({"on": {"ping": [{"reslut": {}}]}}),
             json!({"on": {"ping": [{"result": {}, "exit": 1}]}}),

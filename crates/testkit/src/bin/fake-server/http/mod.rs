@@ -2,6 +2,7 @@
 
 pub(crate) mod event;
 pub(crate) mod kept;
+pub(crate) mod login;
 pub(crate) mod reply;
 pub(crate) mod request;
 pub(crate) mod sse;
@@ -88,7 +89,11 @@ impl Visit {
             line["text"] = json!(String::from_utf8_lossy(&request.body));
         }
         self.server.log(&line);
-        let reply = Reply::new(Arc::clone(&self.server), wire);
+        let mut reply = Reply::new(Arc::clone(&self.server), wire);
+        let refused = self.server.script.login.as_ref().and_then(|login| login.answer(&request));
+        if let Some((status, headers, body)) = refused {
+            return finished(reply.whole(status, &headers, &body).await, reply);
+        }
         let call = match (self.server.script.transport, request.verb.as_str(), request.path.as_str()) {
             (Transport::Sse, "POST", "/message") => return self.message(request, message, reply).await,
             (Transport::Sse, verb, "/sse") => self.bare(verb.to_owned(), request, reply),
