@@ -14,6 +14,7 @@ mod import;
 mod inventory;
 mod late;
 mod list;
+mod login;
 mod online;
 mod reference;
 mod remove;

@@ -25,6 +25,9 @@ impl Screen {
         command.env("HOME", sandbox.home());
         command.env("PATH", "/usr/bin:/bin");
         command.env("TERM", "xterm-256color");
+        for (name, value) in sandbox.vars() {
+            command.env(name, value);
+        }
         command.cwd(sandbox.project());
         command.args(line);
         let child = pair.slave.spawn_command(command).unwrap();
