@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 pub use fake::{Fake, FakeScript};
 pub use mark::Mark;
-pub use programs::{assault, attack, fake_server, guard, host, peers};
+pub use programs::{assault, attack, caller, fake_server, guard, host, peers};
 
 /// Compares a generated text with the file that carries it. With `UPDATE_GOLDEN=1` the file is written instead.
 ///

@@ -139,6 +139,11 @@ impl Error {
         matches!(self, Self::LoggedOut | Self::TokenRefused { .. })
     }
 
+    /// Whether a request can have had an effect that nobody told us of.
+    pub(super) const fn may_have_acted(&self) -> bool {
+        matches!(self, Self::Unreachable { may_have_acted: true, .. } | Self::BadAnswer { .. })
+    }
+
     /// Whether trying again later can help.
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::TokenLater { .. } | Self::TimedOut)

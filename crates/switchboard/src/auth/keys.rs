@@ -2,7 +2,7 @@
 //!
 //! A renewal runs in a task of its own. Whoever waits for it may go away; the new token is written all the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -46,6 +46,10 @@ pub struct Keys {
     // Held for a few instructions, never across a wait.
     flights: Mutex<BTreeMap<CredentialId, watch::Receiver<Landing>>>,
     tasks: Mutex<JoinSet<()>>,
+    /// Logins under way that a refusal began, by login.
+    pub(super) asked: Mutex<BTreeMap<CredentialId, watch::Receiver<Option<Result<(), Error>>>>>,
+    /// What the user did not want to log in for, by login and rights: they are not asked again.
+    pub(super) declined: Mutex<BTreeSet<(CredentialId, Vec<String>)>>,
     /// How often somebody logged in or out: whoever holds a token looks again.
     pub(super) turns: AtomicU64,
     /// How often more rights were asked for, by login.
@@ -123,6 +127,8 @@ impl Keys {
             options,
             flights: Mutex::default(),
             tasks: Mutex::default(),
+            asked: Mutex::default(),
+            declined: Mutex::default(),
             turns: AtomicU64::new(0),
             steps: Mutex::default(),
         })
@@ -178,7 +184,7 @@ impl Keys {
             return Ok(token);
         }
         if login.state == State::Refused {
-            return Err(Error::LoggedOut);
+            return Err(over(login));
         }
         let mut landing = self.flight(id, need);
         let landed = landing.wait_for(Option::is_some).await;
@@ -215,10 +221,10 @@ impl Keys {
             return Ok(token);
         }
         let Some(refresh) = login.refresh.clone().filter(|_| login.state == State::Good) else {
-            return Err(Error::LoggedOut);
+            return Err(over(login));
         };
         let (issuer, mut login) = (issuer.to_owned(), login.clone());
-        let was_cut_off = login.refreshing.is_some();
+        let cut_off = login.refreshing;
         login.refreshing = Some(Refreshing { at: now(), pid: std::process::id() });
         self.put(&mut kept, (&issuer, &login)).await?;
         let answer = self.exchange(&kept, (&issuer, &login), &refresh).await;
@@ -226,11 +232,18 @@ impl Keys {
             Ok(tokens) => login.take(tokens),
             Err(Error::TokenRefused { code, .. }) => {
                 login.state = State::Refused;
+                login.refreshing = cut_off;
                 self.put(&mut kept, (&issuer, &login)).await?;
-                return Err(Error::TokenRefused { code, was_cut_off });
+                return Err(Error::TokenRefused { code, was_cut_off: cut_off.is_some() });
             }
-            // It may work later, and the token may hold still.
-            Err(error) => return Err(error),
+            // It may work later, and the token may hold still. If nobody knows whether it was renewed, that stays written.
+            Err(error) => {
+                if !error.may_have_acted() {
+                    login.refreshing = cut_off;
+                    self.put(&mut kept, (&issuer, &login)).await?;
+                }
+                return Err(error);
+            }
         }
         self.put(&mut kept, (&issuer, &login)).await?;
         Token::of(&login).map(Arc::new).ok_or(Error::LoggedOut)
@@ -306,6 +319,14 @@ impl Login {
         self.generation += 1;
         self.state = State::Good;
         self.refreshing = None;
+    }
+}
+
+/// Why a login is of no use any more.
+fn over(login: &Login) -> Error {
+    match login.refreshing.filter(|_| login.state == State::Refused) {
+        Some(_) => Error::TokenRefused { code: "it is over".to_owned(), was_cut_off: true },
+        None => Error::LoggedOut,
     }
 }
 

@@ -23,4 +23,5 @@ pub use error::Error;
 pub use keys::{Facts, Keys, Options};
 pub use login::Wishes;
 pub use pass::Pass;
+pub(crate) use pass::Verdict;
 pub use place::{Machine, Place};

@@ -71,7 +71,7 @@ impl Session {
         let Ok((handle, place)) = self.place(server).await else { return false };
         let keys = &self.inner.shared.keys;
         let wishes = Wishes::default();
-        let is_in = keys.login(&place, error.challenge(), (&*host, &wishes)).await.is_ok();
+        let is_in = keys.login_together(&place, error.challenge(), (&*host, &wishes)).await.is_ok();
         if is_in {
             handle.wake().await;
         }
