@@ -1,6 +1,6 @@
 //! `test`: connects to one server, lists what it offers, and says what is wrong and what to do.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use switchboard::config::ServerSpec;
 use switchboard::declared::Limit;
@@ -90,12 +90,15 @@ fn look(
     let progress = Arc::new(Progress::new(&format!("{name}: filling in its values"), wants_progress));
     let onlooker = Arc::clone(&progress);
     let steps = Arc::new(Steps::new(Some(Box::new(move |step: &Step| onlooker.say(step.what.clone())))));
+    // Where the login is, once that is known.
+    let pass = OnceLock::new();
     let work = async {
         let launch = connection::launch(context, subject).await.map_err(|error| unresolved(name, &error))?;
         let host = Arc::new(Headless { folders: vec![context.env.cwd().to_owned()], ..Headless::default() });
         let conduct = &subject.spec.conduct;
         let wishes = Wishes { conduct, timeout, host, trace, steps };
         let terms = connection::terms(context, &launch, wishes);
+        let _first = pass.set(terms.pass.clone());
         let seen = examine(&launch, &terms).await;
         let memory = Memory::of(&context.env);
         match &seen.facts {
@@ -105,10 +108,15 @@ fn look(
         Ok::<_, CommandError>((seen, launch.secrets))
     };
     let (seen, secrets) = connection::block_on(progress.during(async {
-        tokio::select! {
+        let seen = tokio::select! {
             seen = work => seen,
             () = connection::ctrl_c() => Err(CommandError::new(Kind::Interrupted, "interrupted", "stopped")),
+        };
+        // What a login server just gave must be written.
+        if let Some(Some(pass)) = pass.get() {
+            pass.settle().await;
         }
+        seen
     }))??;
     // A server may repeat what it was sent, anywhere.
     if context.printer.json {

@@ -58,6 +58,11 @@ impl Pass {
         Self { keys, place: Arc::new(place), secrets, state: Arc::default() }
     }
 
+    /// Waits for renewals under way: see [`Keys::settle`].
+    pub async fn settle(&self) {
+        self.keys.settle().await;
+    }
+
     /// What a request needs; nothing if nobody is logged in, or the request goes elsewhere.
     pub(crate) async fn headers(&self, method: &str, url: &Url) -> Result<(Stamp, Headers), Error> {
         if url.origin() != self.place.url.origin() {

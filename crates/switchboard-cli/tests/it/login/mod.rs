@@ -3,6 +3,7 @@
 
 mod attacks;
 mod failures;
+mod use_of_it;
 mod whole;
 
 use std::io::{BufRead, BufReader, Read, Write};
