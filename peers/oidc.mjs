@@ -16,7 +16,7 @@
 //     METHODS=none,...       how clients prove who they are at the token endpoint
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { counts, listen, number, protect, ready, require, trouble } from './peer.mjs';
+import { counts, listen, number, protect, ready, require, seen, trouble } from './peer.mjs';
 
 const { default: Provider, interactionPolicy, errors } = require('oidc-provider');
 
@@ -116,6 +116,9 @@ provider.use(async (ctx, next) => {
     if (ctx.path !== '/token') return next();
     if (trouble.left > 0) return (trouble.left--, (ctx.status = 503));
     await next();
+    for (const name of ['code', 'code_verifier', 'refresh_token', 'client_secret'])
+        if (ctx.oidc?.params?.[name]) seen.add(ctx.oidc.params[name]);
+    for (const name of ['access_token', 'refresh_token']) if (ctx.body?.[name]) seen.add(ctx.body[name]);
     await sleep(number('TOKEN_DELAY_MS', 0));
 });
 

@@ -33,6 +33,9 @@ export const counts = {
 /// How many answers of the token endpoint are to be 503. `POST /__fail/N` of the MCP server says so.
 export const trouble = { left: 0 };
 
+/// What clients showed to the token endpoint: codes, verifiers, secrets, tokens. `GET /__seen` of the MCP server tells.
+export const seen = new Set();
+
 /// A whole number from the environment.
 export const number = (name, usual) => Number(process.env[name] ?? usual);
 
@@ -66,6 +69,7 @@ export function protect({ origin, issuer, verify }) {
     const expired = new Set();
     const app = express();
     app.get('/__counts', (_, response) => response.json(counts));
+    app.get('/__seen', (_, response) => response.json([...seen]));
     app.post('/__expire', (_, response) => response.json(used.forEach(token => expired.add(token)) ?? {}));
     app.post('/__fail/:times', (request, response) => response.json((trouble.left = Number(request.params.times))));
     app.get(path, (_, response) =>

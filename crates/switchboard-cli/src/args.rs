@@ -261,7 +261,7 @@ pub(crate) struct Reauth {
     /// Open no browser: print the address, and read where the browser ended
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Ask for these rights instead of those the server names, separated by spaces
+    /// Ask for these rights, besides those you have, instead of those the server names
     #[arg(long, value_name = "RIGHTS")]
     pub(crate) scope: Option<String>,
 }

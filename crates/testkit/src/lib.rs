@@ -3,6 +3,7 @@
 
 pub mod connect;
 mod fake;
+pub mod logins;
 mod mark;
 mod programs;
 
@@ -16,7 +17,7 @@ use tempfile::TempDir;
 
 pub use fake::{Fake, FakeScript};
 pub use mark::Mark;
-pub use programs::{assault, attack, fake_server, guard, host, peers};
+pub use programs::{assault, attack, caller, fake_server, guard, host, peers};
 
 /// Compares a generated text with the file that carries it. With `UPDATE_GOLDEN=1` the file is written instead.
 ///
@@ -118,6 +119,11 @@ impl Sandbox {
     pub fn with_var(mut self, name: &str, value: &str) -> Self {
         self.vars.push((name.to_owned(), value.to_owned()));
         self
+    }
+
+    /// The variables that are set.
+    pub fn vars(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.vars.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// The world as the library sees it.

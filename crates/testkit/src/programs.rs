@@ -93,6 +93,17 @@ pub fn host() -> PathBuf {
     PATH.get_or_init(|| find("host", &sources)).clone()
 }
 
+/// The path of the program `caller`: has a session and calls when it is told to.
+///
+/// # Panics
+///
+/// When it cannot be built, in which case the test cannot run.
+pub fn caller() -> PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    let sources = [&OWN[..], &["crates/testkit/src/bin/caller.rs"]].concat();
+    PATH.get_or_init(|| find("caller", &sources)).clone()
+}
+
 /// Cargo tells the path of a program to the tests of its own crate only. So it is looked for beside the test that
 /// runs, and built when it is missing or older than its source.
 #[expect(clippy::expect_used, reason = "a test that cannot start its server must stop")]

@@ -17,6 +17,7 @@ mod inventory;
 mod late;
 mod list;
 mod login;
+mod logins;
 mod neighbours;
 mod online;
 mod reference;

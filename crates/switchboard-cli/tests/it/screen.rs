@@ -34,6 +34,9 @@ impl Screen {
         let own = Path::new(env!("CARGO_BIN_EXE_switchboard")).parent().unwrap();
         command.env("PATH", format!("{}:/usr/bin:/bin", own.display()));
         command.env("TERM", "xterm-256color");
+        for (name, value) in sandbox.vars() {
+            command.env(name, value);
+        }
         command.cwd(sandbox.project());
         command.args(&line[1..]);
         let child = pair.slave.spawn_command(command).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! A renewal runs in a task of its own. Whoever waits for it may go away; the new token is written all the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -48,6 +48,10 @@ pub struct Keys {
     // Held for a few instructions, never across a wait.
     flights: Mutex<BTreeMap<CredentialId, watch::Receiver<Landing>>>,
     tasks: Mutex<JoinSet<()>>,
+    /// Logins under way that a refusal began, by login.
+    pub(super) asked: Mutex<BTreeMap<CredentialId, watch::Receiver<Option<Result<(), Error>>>>>,
+    /// What the user did not want to log in for, by login and rights: they are not asked again.
+    pub(super) declined: Mutex<BTreeSet<(CredentialId, Vec<String>)>>,
     /// How often somebody logged in or out: whoever holds a token looks again.
     pub(super) turns: AtomicU64,
     /// How often more rights were asked for, by login.
@@ -147,6 +151,8 @@ impl Keys {
             options,
             flights: Mutex::default(),
             tasks: Mutex::default(),
+            asked: Mutex::default(),
+            declined: Mutex::default(),
             turns: AtomicU64::new(0),
             steps: Mutex::default(),
         })
@@ -197,7 +203,7 @@ impl Keys {
             return Ok(token);
         }
         if login.state == State::Refused {
-            return Err(Error::LoggedOut);
+            return Err(over(login));
         }
         // The first one may have been under way for somebody who needed less.
         for _ in 0..2 {
@@ -241,10 +247,10 @@ impl Keys {
             return Ok(token);
         }
         let Some(refresh) = login.refresh.clone().filter(|_| login.state == State::Good) else {
-            return Err(Error::LoggedOut);
+            return Err(over(login));
         };
         let (issuer, mut login) = (issuer.to_owned(), login.clone());
-        let was_cut_off = login.refreshing.is_some();
+        let cut_off = login.refreshing;
         login.refreshing = Some(Refreshing { at: now(), pid: std::process::id() });
         self.put(&mut kept, (&issuer, &login)).await?;
         let answer = self.exchange(&kept, (&issuer, &login), &refresh).await;
@@ -252,13 +258,14 @@ impl Keys {
             Ok(tokens) => login.take(tokens),
             Err(Error::TokenRefused { code, .. }) => {
                 login.state = State::Refused;
+                login.refreshing = cut_off;
                 self.put(&mut kept, (&issuer, &login)).await?;
-                return Err(Error::TokenRefused { code, was_cut_off });
+                return Err(Error::TokenRefused { code, was_cut_off: cut_off.is_some() });
             }
-            // It may work later, and the token may hold still. Where nobody knows what the server did, the mark stays.
+            // It may work later, and the token may hold still. If nobody knows whether it was renewed, that stays written.
             Err(error) => {
                 if !error.may_have_acted() {
-                    login.refreshing = None;
+                    login.refreshing = cut_off;
                     self.put(&mut kept, (&issuer, &login)).await?;
                 }
                 return Err(error);
@@ -338,6 +345,14 @@ impl Login {
         self.generation += 1;
         self.state = State::Good;
         self.refreshing = None;
+    }
+}
+
+/// Why a login is of no use any more.
+fn over(login: &Login) -> Error {
+    match login.refreshing.filter(|_| login.state == State::Refused) {
+        Some(_) => Error::TokenRefused { code: "it is over".to_owned(), was_cut_off: true },
+        None => Error::LoggedOut,
     }
 }
 

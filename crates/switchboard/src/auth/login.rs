@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::timeout;
 use url::Url;
 
@@ -15,7 +16,7 @@ use super::error::{self, Error};
 use super::fetch::Fetcher;
 use super::gate::Gate;
 use super::grant::{Desk, Prover, Tokens};
-use super::kept::{Client, Hidden, Kept, Kind, Login, Method, State, TokenType, Unknown};
+use super::kept::{Client, CredentialId, Hidden, Kept, Kind, Login, Method, State, TokenType, Unknown};
 use super::keys::{Facts, Keys, Need, Token, now};
 use super::place::{Machine, Place};
 use super::register;
@@ -32,6 +33,9 @@ pub struct Wishes {
     /// These rights instead of those that are published.
     pub scopes: Vec<String>,
 }
+
+/// What becomes of a login that several wait for.
+type Together = Option<Result<(), Error>>;
 
 impl Keys {
     /// Logs in to a place. Only what the whole login brought takes the place of what was there.
@@ -57,6 +61,52 @@ impl Keys {
             return Err(Error::NoEndpoints { server: place.server.clone() });
         }
         Ok(server.issuer)
+    }
+
+    /// Logs in because a server refused something. Many calls may be refused at once; one page is shown, and whoever comes
+    /// while it is takes what becomes of it.
+    pub(crate) async fn login_together(
+        self: &Arc<Self>,
+        place: &Place,
+        challenge: Option<&str>,
+        (host, wishes): (&dyn Host, &Wishes),
+    ) -> Result<(), Error> {
+        let rights = challenge.and_then(super::challenge::parse).unwrap_or_default().scopes;
+        let wish = (place.id.clone(), rights);
+        let declined = || self.declined.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if declined().contains(&wish) {
+                return Err(Error::Declined);
+            }
+            let mut theirs = match self.first(&place.id) {
+                Ok(ours) => {
+                    let done = self.login(place, challenge, (host, wishes)).await.map(drop);
+                    if done == Err(Error::Declined) {
+                        declined().insert(wish);
+                    }
+                    ours.send_replace(Some(done.clone()));
+                    return done;
+                }
+                Err(theirs) => theirs,
+            };
+            // Whoever showed it may have gone away; then it is up to us.
+            if let Ok(done) = theirs.wait_for(Option::is_some).await
+                && let Some(done) = done.clone()
+            {
+                return done;
+            }
+        }
+    }
+
+    /// The right to log in, or what becomes of the login under way.
+    fn first(&self, id: &CredentialId) -> Result<watch::Sender<Together>, watch::Receiver<Together>> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(theirs) = asked.get(id).filter(|theirs| theirs.has_changed().is_ok()) {
+            return Err(theirs.clone());
+        }
+        let (ours, theirs) = watch::channel(None);
+        asked.insert(id.clone(), theirs);
+        Ok(ours)
     }
 
     /// Logs in where no person is needed.
@@ -157,7 +207,9 @@ impl Keys {
     ) -> Result<Vec<String>, Error> {
         let wanted = [&wishes.scopes, &place.account.scopes].into_iter().find(|scopes| !scopes.is_empty());
         let mut scopes: Vec<String> = Vec::new();
-        if let Some(before) = before.filter(|_| wanted.is_none()) {
+        // What the entry says is all there is to be; other wishes come on top of what there is.
+        let is_fixed = wishes.scopes.is_empty() && wanted.is_some();
+        if let Some(before) = before.filter(|_| !is_fixed) {
             scopes.extend(before.requested.iter().filter(|scope| *scope != OFFLINE).cloned());
         }
         if challenge.error.as_deref() == Some("insufficient_scope") {
@@ -209,7 +261,10 @@ impl Attempt<'_> {
     /// Gets tokens in the way that is open to us.
     async fn tokens(&self, host: Option<&dyn Host>) -> Result<(Client, Tokens), Error> {
         let server = &self.published.server;
-        let known = register::known(self.place, server, self.before.map(|login| &login.client), now());
+        // A registration may be for the rights it was made with.
+        let asks_no_more = |login: &&Login| self.scopes.iter().all(|scope| login.requested.contains(scope));
+        let before = self.before.filter(asks_no_more).map(|login| &login.client);
+        let known = register::known(self.place, server, before, now());
         match &self.place.machine {
             Some(Machine::Enterprise { client_id, id_token, token_endpoint }) => {
                 let statement = self.exchange((client_id, id_token, token_endpoint)).await?;

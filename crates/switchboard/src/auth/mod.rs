@@ -25,4 +25,5 @@ pub use keys::{Facts, Keys, Options};
 pub use login::Wishes;
 pub use look::Standing;
 pub use pass::Pass;
+pub(crate) use pass::Verdict;
 pub use place::{Machine, Place};

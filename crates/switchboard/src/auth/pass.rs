@@ -36,6 +36,15 @@ struct State {
 #[derive(Debug, Clone)]
 pub(crate) struct Stamp(Option<Arc<Token>>);
 
+/// What to make of a refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Ask once more.
+    Again,
+    /// It stays refused; why the login that was there is of no use, if there was one.
+    Final(Option<String>),
+}
+
 /// The headers of a request.
 pub(crate) type Headers = Vec<(HeaderName, HeaderValue)>;
 
@@ -48,6 +57,11 @@ impl std::fmt::Debug for Pass {
 impl Pass {
     pub(super) fn new(keys: Arc<Keys>, place: Place, secrets: Secrets) -> Self {
         Self { keys, place: Arc::new(place), secrets, state: Arc::default() }
+    }
+
+    /// Waits for renewals under way: see [`Keys::settle`].
+    pub async fn settle(&self) {
+        self.keys.settle().await;
     }
 
     /// What a request needs; nothing if nobody is logged in, or the request goes elsewhere.
@@ -79,40 +93,44 @@ impl Pass {
         }
     }
 
-    /// The server refused it. True if it is worth asking once more.
+    /// The server refused it. True if it is worth asking once more; an error if it would be, and there is no token to do it
+    /// with right now.
     pub(crate) async fn refused(
         &self,
         stamp: &Stamp,
         (status, challenge): (u16, Option<&str>),
         nonce: Option<&str>,
-    ) -> bool {
+    ) -> Result<Verdict, Error> {
         let challenge = challenge.and_then(challenge::parse).unwrap_or_default();
         let prover = stamp.0.as_ref().and_then(|token| token.prover.as_ref());
         if let (Some(prover), Some(nonce)) = (prover, nonce) {
             prover.learn(&self.place.url, nonce);
             if challenge.error.as_deref() == Some("use_dpop_nonce") {
-                return true;
+                return Ok(Verdict::Again);
             }
         }
-        if status != 401 {
-            return false;
-        }
-        if stamp.generation().is_some() && self.state().unproven == stamp.generation() {
-            return false;
+        let is_new = stamp.generation().is_some() && self.state().unproven == stamp.generation();
+        if status != 401 || is_new {
+            return Ok(Verdict::Final(None));
         }
         let refused = stamp.generation().unwrap_or_default();
-        if let Ok(token) = Box::pin(self.keys.token(&self.place.id, Need::Newer(refused))).await {
-            self.hold(token, true);
-            return true;
-        }
+        let why = match Box::pin(self.keys.token(&self.place.id, Need::Newer(refused))).await {
+            Ok(token) => {
+                self.hold(token, true);
+                return Ok(Verdict::Again);
+            }
+            // The login is as good as before: nobody has to log in because its server is away.
+            Err(error) if error.is_transient() => return Err(error),
+            Err(error) => error,
+        };
         self.state().held = None;
         // Rare and large: every request would carry it along.
         match Box::pin(self.keys.login_alone(&self.place, &challenge)).await {
             Ok(token) => {
                 self.hold(token, true);
-                true
+                Ok(Verdict::Again)
             }
-            Err(_) => false,
+            Err(_) => Ok(Verdict::Final((why != Error::LoggedOut).then(|| why.to_string()))),
         }
     }
 

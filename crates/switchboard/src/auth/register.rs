@@ -84,7 +84,12 @@ async fn register(fetcher: &Fetcher, server: &LoginServer, purpose: &Purpose<'_>
     if !purpose.scopes.is_empty() {
         wish["scope"] = purpose.scopes.join(" ").into();
     }
-    let answer = fetcher.post_json(endpoint, &wish).await?;
+    let mut answer = fetcher.post_json(endpoint, &wish).await?;
+    // Some know only rights of their own here, and not those of the servers behind them. They need not be named.
+    let is_about_wish = said(&answer) == Some("invalid_client_metadata");
+    if is_about_wish && wish.as_object_mut().is_some_and(|wish| wish.remove("scope").is_some()) {
+        answer = fetcher.post_json(endpoint, &wish).await?;
+    }
     if !(200..300).contains(&answer.status) {
         return Err(Error::RegistrationRefused { issuer: issuer(), code: refusal(&answer) });
     }
@@ -124,6 +129,8 @@ fn wanted_method(server: &LoginServer) -> Method {
     match &server.methods {
         None => Method::None,
         Some(methods) if methods.iter().any(|known| known == "none") => Method::None,
+        // Some that take both look for it in the form when a login is to end, whatever was agreed.
+        Some(methods) if methods.iter().any(|known| known == Method::Post.as_str()) => Method::Post,
         Some(_) => with_secret(server, Method::None),
     }
 }
@@ -136,9 +143,12 @@ fn with_secret(server: &LoginServer, otherwise: Method) -> Method {
     [Method::Basic, Method::Post].into_iter().find(|method| takes(*method)).unwrap_or(otherwise)
 }
 
+fn said(answer: &Answer) -> Option<&str> {
+    answer.body.as_ref()?.get("error")?.as_str()
+}
+
 fn refusal(answer: &Answer) -> String {
-    let said = answer.body.as_ref().and_then(|body| body.get("error")).and_then(Value::as_str);
-    said.map_or_else(|| format!("HTTP {}", answer.status), error::code)
+    said(answer).map_or_else(|| format!("HTTP {}", answer.status), error::code)
 }
 
 impl Method {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::deferred::Deferred;
 use crate::connect::{Fault, Refused};
 use crate::problem::Explain;
+use crate::visible::shell_word;
 use crate::wire;
 
 /// What kind of failure it is, for whoever decides what to do next.
@@ -255,7 +256,9 @@ impl Explain for CallError {
             Self::Failed { .. } if self.is_outcome_unknown() => {
                 Some("the tool may have run: look before you call it again".to_owned())
             }
-            Self::Failed { error, .. } => error.hint(),
+            Self::Failed { error, server, .. } => {
+                error.hint().map(|hint| hint.replace("NAME", &shell_word(server)))
+            }
         }
     }
 

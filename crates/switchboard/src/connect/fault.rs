@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::machine::Gravity;
 use crate::problem::{Code, Explain, Problem};
+use crate::visible::shell_word;
 use crate::{resolve, wire};
 
 /// What is known about a failure of a server.
@@ -87,7 +88,7 @@ impl Fault {
             server: server.to_owned(),
             code: error.code(),
             message: error.message(),
-            hint: error.hint().map(|hint| hint.replace("NAME", server)),
+            hint: error.hint().map(|hint| hint.replace("NAME", &shell_word(server))),
             is_transient: error.is_transient(),
             stderr: String::new(),
             problems: Vec::new(),

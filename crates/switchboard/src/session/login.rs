@@ -72,7 +72,8 @@ impl Session {
         let keys = &self.inner.shared.keys;
         let wishes = Wishes::default();
         // Rare and large: every call would carry it along.
-        let is_in = Box::pin(keys.login(&place, error.challenge(), (&*host, &wishes))).await.is_ok();
+        let login = Box::pin(keys.login_together(&place, error.challenge(), (&*host, &wishes)));
+        let is_in = login.await.is_ok();
         if is_in {
             handle.wake().await;
         }

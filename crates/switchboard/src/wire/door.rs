@@ -6,7 +6,7 @@ use reqwest::Response;
 
 use super::error::{Cause, Step};
 use super::web::{self, Ask, Web};
-use crate::auth::{self, Pass};
+use crate::auth::{self, Pass, Verdict};
 use crate::redact;
 
 /// A request is repeated so often at most: once for a new token, once for a new proof.
@@ -33,7 +33,7 @@ impl Door {
             for (name, value) in headers {
                 ask.headers.insert(name, value);
             }
-            let response = self.web.send(&ask).await?;
+            let mut response = self.web.send(&ask).await?;
             let status = response.status().as_u16();
             if !matches!(status, 401 | 403) {
                 pass.accepted(&stamp);
@@ -41,14 +41,29 @@ impl Door {
             }
             let nonce = response.headers().get("dpop-nonce").and_then(|nonce| nonce.to_str().ok());
             let challenge = web::challenge(&response);
-            let is_worth_it =
-                refusals < MOST_REFUSALS && pass.refused(&stamp, (status, challenge.as_deref()), nonce).await;
-            if !is_worth_it {
+            if refusals == MOST_REFUSALS {
                 return Ok(response);
             }
-            refusals += 1;
+            let verdict = pass.refused(&stamp, (status, challenge.as_deref()), nonce).await;
+            match verdict.map_err(|error| (no_token(&ask, &error), false))? {
+                Verdict::Again => refusals += 1,
+                Verdict::Final(why) => {
+                    response.extensions_mut().insert(Why(why));
+                    return Ok(response);
+                }
+            }
         }
     }
+}
+
+/// Why the login that was there is of no use, carried along with the refusal.
+#[derive(Clone)]
+struct Why(Option<String>);
+
+/// What a refusal comes down to.
+pub(crate) fn unauthorized(response: &Response) -> Cause {
+    let why = response.extensions().get::<Why>().and_then(|why| why.0.clone());
+    Cause::Unauthorized { status: response.status().as_u16(), challenge: web::challenge(response), why }
 }
 
 /// There is a login, and its token cannot be had right now.

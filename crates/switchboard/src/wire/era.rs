@@ -327,7 +327,7 @@ mod tests {
             assert!(matches!(judge(&answer), Verdict::Handshake), "{answer:?}");
         }
         assert!(matches!(judge(&rpc(-32022, Some(r#"{"supported":["2026-07-28"]}"#))), Verdict::Again));
-        let login = Err(Error::never(Cause::Unauthorized { status: 401, challenge: None }));
+        let login = Err(Error::never(Cause::Unauthorized { status: 401, challenge: None, why: None }));
         assert!(matches!(judge(&login), Verdict::Unclear));
     }
 

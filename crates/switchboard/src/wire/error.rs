@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::era::{HANDSHAKES, MODERN};
 use super::message::RpcError;
+use crate::auth::challenge;
 use crate::json::Json;
 use crate::problem::Explain;
 use crate::secret::Secrets;
@@ -83,6 +84,8 @@ pub enum Cause {
         status: u16,
         /// The `WWW-Authenticate` header, whole.
         challenge: Option<String>,
+        /// Why the login that was there is of no use, if there was one.
+        why: Option<String>,
     },
     /// The server answered, but not in the protocol.
     NotMcp {
@@ -199,6 +202,18 @@ impl Error {
         matches!(self.cause, Cause::Unauthorized { status: 401, .. })
     }
 
+    /// The rights the server wants and the login does not have, if it says so in words that can be typed again.
+    fn missing_rights(&self) -> Option<String> {
+        let Cause::Unauthorized { status: 403, challenge: Some(challenge), .. } = &self.cause else {
+            return None;
+        };
+        let challenge = challenge::parse(challenge)?;
+        let rights = challenge.scopes.join(" ");
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || " :._/-".contains(c);
+        let is_fit = !rights.is_empty() && rights.len() <= 200 && rights.chars().all(is_plain);
+        (is_fit && challenge.error.as_deref() == Some("insufficient_scope")).then_some(rights)
+    }
+
     /// Whether trying again later can help, leaving aside whether this request may be repeated.
     pub const fn is_transient(&self) -> bool {
         match &self.cause {
@@ -255,8 +270,8 @@ impl Cause {
                 Self::Rpc(RpcError { code, message: clean(message), data })
             }
             Self::Http { status, body, retry_after } => Self::Http { status, body: clean(body), retry_after },
-            Self::Unauthorized { status, challenge } => {
-                Self::Unauthorized { status, challenge: challenge.map(clean) }
+            Self::Unauthorized { status, challenge, why } => {
+                Self::Unauthorized { status, challenge: challenge.map(clean), why }
             }
             Self::NotMcp { content_type } => Self::NotMcp { content_type: clean(content_type) },
             Self::Redirected { from, to } => Self::Redirected { from: clean(from), to: clean(to) },
@@ -302,6 +317,9 @@ impl fmt::Display for Cause {
             Self::Rpc(error) => write!(f, "{} (code {})", error.message, error.code),
             Self::Http { status, body, .. } if body.is_empty() => write!(f, "HTTP {status}"),
             Self::Http { status, body, .. } => write!(f, "HTTP {status}: {body}"),
+            Self::Unauthorized { status, why: Some(why), .. } => {
+                write!(f, "HTTP {status}: the server wants a login; {why}")
+            }
             Self::Unauthorized { status, .. } => write!(f, "HTTP {status}: the server wants a login"),
             Self::NotMcp { content_type } => {
                 write!(f, "the address answers with `{content_type}`, not with MCP")
@@ -391,6 +409,11 @@ impl Explain for Error {
     }
 
     fn hint(&self) -> Option<String> {
+        if let Some(rights) = self.missing_rights() {
+            return Some(format!(
+                "log in for the rights it needs: switchboard reauth NAME --scope '{rights}'"
+            ));
+        }
         let hint = match &self.cause {
             Cause::Start { .. } => "check `command`, and that the file may be executed",
             Cause::Exited { .. } => "see what it says: switchboard test NAME",

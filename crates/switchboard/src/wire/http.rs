@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use url::Url;
 
-use super::door::Door;
+use super::door::{self, Door};
 use super::error::{Cause, Error};
 use super::message::{self, Incoming};
 use super::peer::{Frame, Rules};
@@ -352,11 +352,11 @@ impl Http {
     /// An answer with a status that says no. What it says in the protocol counts more than the number.
     async fn refused(&self, mut response: Response, frame: &Frame, had_session: bool) -> Result<(), Error> {
         let status = response.status().as_u16();
-        let challenge = web::challenge(&response);
+        let unauthorized = door::unauthorized(&response);
         let retry_after = response.headers().get(RETRY_AFTER).and_then(seconds);
         let body = web::error_body(&mut response).await;
         if matches!(status, 401 | 403) {
-            return Err(Error::never(Cause::Unauthorized { status, challenge }));
+            return Err(Error::never(unauthorized));
         }
         let is_handshake = frame.rules == Rules::Handshake;
         if had_session && is_handshake && is_session_loss(status, &body) {

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use url::Url;
 
-use super::door::Door;
+use super::door::{self, Door};
 use super::error::{Cause, Error};
 use super::http::{ERRANDS, Site, content_type};
 use super::peer::Frame;
@@ -57,7 +57,7 @@ impl LegacySse {
         let mut stream = site.door.send(ask).await.map_err(|(cause, _)| Error::never(cause))?;
         let status = stream.status().as_u16();
         if matches!(status, 401 | 403) {
-            return Err(Error::never(Cause::Unauthorized { status, challenge: web::challenge(&stream) }));
+            return Err(Error::never(door::unauthorized(&stream)));
         }
         if !stream.status().is_success() {
             let body = web::error_body(&mut stream).await;
@@ -117,7 +117,7 @@ impl LegacySse {
             return Ok(());
         }
         if matches!(status, 401 | 403) {
-            return Err(Error::never(Cause::Unauthorized { status, challenge: web::challenge(&response) }));
+            return Err(Error::never(door::unauthorized(&response)));
         }
         let body = web::error_body(&mut response).await;
         let body = web::shown(&body, &self.secrets);

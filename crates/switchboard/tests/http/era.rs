@@ -128,7 +128,7 @@ async fn a_login_that_is_wanted_at_the_question_is_told_with_the_whole_challenge
         assert!(failure.error.needs_login());
         assert_eq!(
             failure.error.cause,
-            Cause::Unauthorized { status, challenge: Some(challenge.to_owned()) },
+            Cause::Unauthorized { status, challenge: Some(challenge.to_owned()), why: None },
         );
         // Asking in another way would not help.
         assert_eq!(fake.methods(), ["server/discover"]);

@@ -164,7 +164,11 @@ async fn a_login_may_be_wanted_at_any_time() {
             let error = echo(&link, "x").await.unwrap_err();
             assert_eq!(
                 error.cause,
-                Cause::Unauthorized { status: code, challenge: Some("Bearer scope=\"more\"".to_owned()) }
+                Cause::Unauthorized {
+                    status: code,
+                    challenge: Some("Bearer scope=\"more\"".to_owned()),
+                    why: None
+                }
             );
             assert_eq!((error.sent, error.code()), (Sent::Never, "login-needed"));
             assert_eq!(count(&fake, "tools/call"), 1);

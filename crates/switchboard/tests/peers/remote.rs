@@ -99,7 +99,7 @@ async fn a_server_behind_a_login_says_where() {
     let launch = testkit::connect::address(&server.url("/mcp"), Remote::Http, &[]).await;
     let failure = wire::open(&launch, &terms()).await.unwrap_err();
     assert!(failure.error.needs_login(), "{failure:?}");
-    let Cause::Unauthorized { status: 401, challenge: Some(challenge) } = &failure.error.cause else {
+    let Cause::Unauthorized { status: 401, challenge: Some(challenge), .. } = &failure.error.cause else {
         panic!("{failure:?}")
     };
     assert!(challenge.contains("Bearer") && challenge.contains("resource_metadata="), "{challenge}");
