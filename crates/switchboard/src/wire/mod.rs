@@ -38,8 +38,8 @@ mod tasks;
 mod trace;
 mod web;
 
-pub(crate) use era::CUT;
 pub use child::{Ending, Starter};
+pub(crate) use era::CUT;
 pub use era::{Era, Facts};
 pub use error::{CODES, Cause, Error, Exit, Sent, Step as Obstacle};
 pub use features::{CallOptions, Listing};
