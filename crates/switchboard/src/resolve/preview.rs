@@ -145,11 +145,17 @@ pub(super) fn directory(folder: Folder, env: &Env, workspace: &Path) -> String {
     }
 }
 
-/// Everything in a server that cannot be filled in.
+/// Everything in a server that cannot be filled in, its token included.
 pub fn unresolved(name: &str, spec: &ServerSpec, origin: &Origin, env: &Env) -> Vec<Problem> {
+    let mut problems = unfilled(name, spec, origin, env);
+    problems.extend(missing_token(spec, env).map(|problem| problem.server(name).origin(origin.clone())));
+    problems
+}
+
+/// Every value of a server that cannot be filled in.
+pub(super) fn unfilled(name: &str, spec: &ServerSpec, origin: &Origin, env: &Env) -> Vec<Problem> {
     let values = spec.transport.values().into_iter().filter(|(_, value)| !value.is_plain());
-    let problems =
-        values.flat_map(|(field, value)| missing(field, value, env)).chain(missing_token(spec, env));
+    let problems = values.flat_map(|(field, value)| missing(field, value, env));
     problems.map(|problem| problem.server(name).origin(origin.clone())).collect()
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::commands::Commands;
 use super::error::About;
 use super::launch::Subject;
-use super::preview::{directory, unresolved};
+use super::preview::{directory, unfilled};
 use super::program::from_home;
 use super::run::Request;
 use super::surroundings::{Variables, is_safe};
@@ -47,7 +47,7 @@ struct Filled {
 impl<'a> Values<'a> {
     /// Nothing filled in yet; all commands are under way, so that several take no longer than the slowest.
     pub(super) fn new(subject: &'a Subject<'a>, env: &'a Env, commands: &'a Commands) -> Self {
-        let problems = unresolved(subject.name, subject.spec, subject.origin, env);
+        let problems = unfilled(subject.name, subject.spec, subject.origin, env);
         let directory = subject.project.directory_of(subject.origin);
         let values = Self { subject, env, directory, commands, problems, secrets: Secrets::default() };
         for (field, template) in subject.spec.transport.values() {

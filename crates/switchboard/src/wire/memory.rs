@@ -5,11 +5,8 @@
 //! that cannot be read or written costs a question, nothing else.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-
-use atomic_write_file::AtomicWriteFile;
 
 use super::era::Era;
 use crate::env::Env;
@@ -54,11 +51,13 @@ impl Memory {
         sweep(&self.dir, Bounds { age, n_files: 1000, bytes: 1024 * 1024 }, now);
     }
 
+    /// One word, and no wait for the disk: half of it, or none after a power cut, is as good as no file.
     fn write(&self, file: &Path, era: Era) -> std::io::Result<()> {
-        fs::create_dir_all(&self.dir)?;
-        let mut out = AtomicWriteFile::open(file)?;
-        writeln!(out, "{}", era.as_str())?;
-        out.commit()
+        let text = format!("{}\n", era.as_str());
+        fs::write(file, &text).or_else(|_| {
+            fs::create_dir_all(&self.dir)?;
+            fs::write(file, &text)
+        })
     }
 
     fn file(&self, identity: &Identity) -> PathBuf {

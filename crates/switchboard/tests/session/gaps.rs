@@ -17,7 +17,7 @@
 //!   `older_handshakes_are_accepted_and_unknown_ones_refused_by_name`; `stdio/ids`:
 //!   `an_answer_that_breaks_the_rules_is_told_to_who_asked`; unit `offer`: `a_result_without_its_list_is_none`;
 //!   `stdio/lists`: `a_cursor_that_comes_again_ends_the_list`, `a_list_has_sixty_four_pages_at_most`.
-//! - Sounds, links, blobs and images of prompts are lost: unit `calls/shape`: `every_kind_is_shown_and_kept`;
+//! - Sounds, links, blobs and images of prompts are lost: unit `calls/shape`: `every_kind_is_shown_in_order_and_kept`;
 //!   `stdio/odd`: `content_of_an_unknown_type_is_kept_beside_the_rest`; `a_prompt_keeps_all_that_is_in_it`.
 //! - Nobody asks the user or the model, nobody logs: `stdio/asked`; `peers/everything`:
 //!   `the_host_is_asked_for_folders_forms_visits_and_the_model`;

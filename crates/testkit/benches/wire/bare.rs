@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::load::{Load, cpu_time};
+use crate::clock::cpu_time;
+use crate::load::Load;
 use crate::ours::HttpServer;
 use crate::sdk::Threads;
 

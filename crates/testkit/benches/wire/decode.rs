@@ -4,15 +4,23 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::bare::Pipe;
+use crate::goal::{Goal, median};
 use crate::load::Client;
 use crate::on;
 use crate::ours::Ours;
-use crate::report::{Goal, median};
 use crate::sdk::{Sdk, Threads};
 
 /// Makes this program tell how much memory one client needs for one large answer.
 pub(crate) const PEAK: &str = "--peak";
 const MEGABYTE: usize = 1024 * 1024;
+
+/// Whoever can be asked for much.
+pub(crate) trait Reader: Client {
+    /// Lists the tools and says how many there are.
+    fn list(&self) -> impl Future<Output = usize> + Send;
+    /// Gets so many bytes of text and says how many characters came.
+    fn text(&self, bytes: usize) -> impl Future<Output = usize> + Send;
+}
 
 #[derive(Debug, Clone, Copy)]
 enum Ask {
@@ -37,7 +45,7 @@ impl Ask {
         }
     }
 
-    async fn put(self, client: &impl Client) {
+    async fn put(self, client: &impl Reader) {
         match self {
             Self::Tools(n) => assert_eq!(client.list().await, n),
             Self::Text(bytes) => assert!(client.text(bytes).await > bytes * 9 / 10),
@@ -45,7 +53,7 @@ impl Ask {
     }
 }
 
-async fn time(client: impl Client, ask: Ask) -> Duration {
+async fn time(client: impl Reader, ask: Ask) -> Duration {
     let mut times = Vec::new();
     for _ in 0..ask.times() {
         let started = Instant::now();
@@ -158,7 +166,7 @@ pub(crate) fn print_peak(who: &str) {
     println!("{}", grown / 10_240.0);
 }
 
-async fn grown(client: impl Client, ask: Ask) -> f64 {
+async fn grown(client: impl Reader, ask: Ask) -> f64 {
     client.call().await;
     let before = memory("VmRSS:");
     ask.put(&client).await;

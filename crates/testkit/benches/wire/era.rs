@@ -8,8 +8,8 @@ use switchboard::wire::{self, Era, Memory, Terms};
 use testkit::{Sandbox, connect};
 use tokio::process::Command;
 
+use crate::goal::{Goal, median};
 use crate::on;
-use crate::report::{Goal, median};
 use crate::sdk::Threads;
 
 /// From the start to the list of tools.

@@ -2,14 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use crate::clock::cpu_time;
+
 /// Whoever can be asked.
 pub(crate) trait Client: Clone + Send + Sync + 'static {
     /// Calls the tool that says a word.
     fn call(&self) -> impl Future<Output = ()> + Send;
-    /// Lists the tools and says how many there are.
-    fn list(&self) -> impl Future<Output = usize> + Send;
-    /// Gets so many bytes of text and says how many characters came.
-    fn text(&self, bytes: usize) -> impl Future<Output = usize> + Send;
     /// Ends the connection.
     fn stop(self) -> impl Future<Output = ()> + Send;
 }
@@ -85,15 +83,4 @@ impl Place {
     pub(crate) fn with<T>(self, work: impl FnOnce() -> T) -> T {
         work()
     }
-}
-
-/// What this process has computed so far.
-#[cfg(target_os = "linux")]
-pub(crate) fn cpu_time() -> Duration {
-    rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime).try_into().unwrap_or_default()
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn cpu_time() -> Duration {
-    Duration::ZERO
 }

@@ -7,16 +7,23 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark reports")]
 
 mod bare;
+#[path = "../common/clock.rs"]
+mod clock;
 mod decode;
 mod era;
+#[path = "../common/goal.rs"]
+mod goal;
+mod hosted;
 mod load;
 mod ours;
 mod report;
 mod sdk;
 
+use goal::Goal;
+use hosted::Hosted;
 use load::{Load, Place, load};
 use ours::Ours;
-use report::{Figures, Goal, Table};
+use report::{Figures, Table};
 use sdk::{Sdk, Threads};
 
 /// Rounds in which everybody has a turn.
@@ -70,6 +77,9 @@ const ONE_CORE: Case =
 const ONE: Case = Case { title: "1 in flight", place: Place::Anywhere, in_flight: 1, calls: 3000 };
 const MANY: Case = Case { title: "64 in flight", place: Place::Anywhere, in_flight: 64, calls: 19_200 };
 
+/// What a host gets, with everything a session adds to a link.
+const HOSTED: &str = "ours, in a session";
+
 type Runner = fn(Case) -> Load;
 
 /// Everybody in turn, in another order each time.
@@ -87,9 +97,10 @@ fn rounds(case: Case, divisor: usize, runners: &[(&'static str, Runner)]) -> Tab
 }
 
 fn stdio() -> Vec<Goal> {
-    let runners: [(&str, Runner); 5] = [
+    let runners: [(&str, Runner); 6] = [
         ("bare", |case| bare::stdio(case.in_flight, case.calls)),
         ("ours", |case| on(Threads::One, async move { run(Ours::stdio(&[], false).await, case).await })),
+        (HOSTED, |case| on(Threads::One, async move { run(Hosted::stdio().await, case).await })),
         ("ours, modern", |case| {
             on(Threads::One, async move { run(Ours::stdio(&["--modern"], false).await, case).await })
         }),
@@ -111,13 +122,25 @@ fn stdio() -> Vec<Goal> {
         Goal::at_most("stdio p50, one core, to bare", 2.3, one_core.ratio("ours", "bare")),
         Goal::at_least("stdio calls/s, 64 in flight, to the best of rmcp", 1.2, many.rate("ours") / best),
         Goal::at_least("stdio calls/s, 64 in flight, to bare", 0.12, many.rate("ours") / many.rate("bare")),
+        Goal::at_most("stdio p50 in a session, one core, to bare", 2.3, one_core.ratio(HOSTED, "bare")),
+        Goal::at_least(
+            "stdio calls/s in a session, 64 in flight, to the best of rmcp",
+            1.2,
+            many.rate(HOSTED) / best,
+        ),
+        Goal::at_least(
+            "stdio calls/s in a session, 64 in flight, to bare",
+            0.12,
+            many.rate(HOSTED) / many.rate("bare"),
+        ),
     ]
 }
 
 fn http() -> Vec<Goal> {
-    let runners: [(&str, Runner); 7] = [
+    let runners: [(&str, Runner); 8] = [
         ("bare", |case| bare::http(case.in_flight, case.calls)),
         ("ours", |case| on(Threads::One, async move { run(Ours::http(&[]).await, case).await })),
+        (HOSTED, |case| on(Threads::One, async move { run(Hosted::http().await, case).await })),
         ("ours, modern", |case| {
             on(Threads::One, async move { run(Ours::http(&["--modern"]).await, case).await })
         }),
@@ -145,6 +168,12 @@ fn http() -> Vec<Goal> {
         Goal::at_most("HTTP p50, one core, to bare", 6.0, one_core.ratio("ours", "bare")),
         Goal::at_least("HTTP calls/s, 64 in flight, to rmcp as it is", 4.0, many.rate("ours") / default_rate),
         Goal::at_least("HTTP calls/s, 64 in flight, to bare", 0.35, many.rate("ours") / many.rate("bare")),
+        Goal::at_most("HTTP p50 in a session, one core, to bare", 6.0, one_core.ratio(HOSTED, "bare")),
+        Goal::at_least(
+            "HTTP calls/s in a session, 64 in flight, to bare",
+            0.35,
+            many.rate(HOSTED) / many.rate("bare"),
+        ),
     ]
 }
 

@@ -8,6 +8,7 @@ use switchboard::json::Json;
 use switchboard::wire::{self, CallOptions, Link};
 use testkit::connect;
 
+use crate::decode::Reader;
 use crate::load::Client;
 
 #[derive(Debug, Clone)]
@@ -43,6 +44,12 @@ impl Client for Ours {
         self.link.call("echo", &self.nothing, CallOptions::default()).await.unwrap();
     }
 
+    async fn stop(self) {
+        self.link.stop().await;
+    }
+}
+
+impl Reader for Ours {
     async fn list(&self) -> usize {
         self.link.tools().await.unwrap().items.len()
     }
@@ -51,10 +58,6 @@ impl Client for Ours {
         let arguments = Json::from_text(format!("{{\"bytes\":{bytes}}}")).unwrap();
         let result = self.link.call("text", &arguments, CallOptions::default()).await.unwrap();
         result.content[0].text.as_ref().unwrap().len()
-    }
-
-    async fn stop(self) {
-        self.link.stop().await;
     }
 }
 

@@ -8,6 +8,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use tokio::process::Command;
 
+use crate::decode::Reader;
 use crate::load::Client;
 use crate::ours::HttpServer;
 
@@ -60,6 +61,14 @@ impl Client for Sdk {
         self.called(CallToolRequestParams::new("echo").with_arguments(serde_json::Map::new())).await;
     }
 
+    async fn stop(self) {
+        if let Ok(service) = Arc::try_unwrap(self.service) {
+            service.cancel().await.unwrap();
+        }
+    }
+}
+
+impl Reader for Sdk {
     async fn list(&self) -> usize {
         self.service.peer().list_all_tools().await.unwrap().len()
     }
@@ -69,11 +78,5 @@ impl Client for Sdk {
         let result = self.called(CallToolRequestParams::new("text").with_arguments(arguments)).await;
         let ContentBlock::Text(text) = &result.content[0] else { panic!("a text") };
         text.text.len()
-    }
-
-    async fn stop(self) {
-        if let Ok(service) = Arc::try_unwrap(self.service) {
-            service.cancel().await.unwrap();
-        }
     }
 }

@@ -1,13 +1,17 @@
-//! The fastest server there is, to measure clients with: `echo-floor [--http] [--modern] [--mute] [--tools N]`.
+//! The fastest server there is, to measure clients with:
+//! `echo-floor [--http] [--modern] [--mute] [--tools N] [--wait FILE] [--log FILE]`.
 //!
 //! It looks for the id and the method in the text and never parses it, so what is measured is the client. The tool `echo`
 //! says a word; the tool `text` gives back so many bytes as its argument `bytes` says. `--modern` also answers
-//! `server/discover`; `--mute` ignores that question, as some older servers do. With `--http` it prints its address and
-//! ends with its standard input.
+//! `server/discover`; `--mute` ignores that question, as some older servers do. `--wait` makes it sleep first, for as many
+//! milliseconds as the file says, if there is one. `--log` adds the time, in microseconds since 1970, of each list it gave.
+//! With `--http` it prints its address and ends with its standard input.
 
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// One read.
 const CHUNK: usize = 64 * 1024;
@@ -20,6 +24,7 @@ struct Server {
     tools: Arc<str>,
     /// The text that was asked for last, so that making it is not measured.
     text: Mutex<Arc<str>>,
+    log: Option<File>,
 }
 
 /// What is to be said: up to the long part, the long part, and the end.
@@ -39,11 +44,21 @@ fn main() -> io::Result<()> {
             "--modern" => server.is_modern = true,
             "--mute" => server.is_mute = true,
             "--tools" => n_tools = args.next().and_then(|n| n.parse().ok()).unwrap_or(n_tools),
+            "--wait" => wait(&args.next().unwrap_or_default()),
+            "--log" => {
+                let path = args.next().unwrap_or_default();
+                server.log = Some(File::options().create(true).append(true).open(path)?);
+            }
             _ => return Err(io::Error::other(format!("unknown argument {arg}"))),
         }
     }
     server.tools = Arc::from((0..n_tools).map(tool).collect::<Vec<_>>().join(","));
     if server.is_http { http(&Arc::new(server)) } else { stdio(&server) }
+}
+
+fn wait(path: &str) {
+    let time = fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
+    std::thread::sleep(Duration::from_millis(time.unwrap_or(0)));
 }
 
 /// About 1,650 bytes, as tools with a good description have.
@@ -74,9 +89,15 @@ fn stdio(server: &Server) -> io::Result<()> {
         buffer.extend_from_slice(&chunk[..n]);
         let mut done = 0;
         while let Some(end) = buffer[done..].iter().position(|byte| *byte == b'\n') {
-            if let Some(answer) = server.answer(&String::from_utf8_lossy(&buffer[done..done + end])) {
+            let message = String::from_utf8_lossy(&buffer[done..done + end]);
+            if let Some(answer) = server.answer(&message) {
                 answer.write(&mut output)?;
                 output.write_all(b"\n")?;
+            }
+            if let Some(mut log) = server.log.as_ref().filter(|_| message.contains("\"tools/list\"")) {
+                output.flush()?;
+                let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                log.write_all(format!("{}\n", time.as_micros()).as_bytes())?;
             }
             done += end + 1;
         }
