@@ -5,7 +5,7 @@ use std::sync::Arc;
 use switchboard::declared::{Conduct, Limit};
 use switchboard::host::Host;
 use switchboard::resolve::{self, Commands, Launch, Subject};
-use switchboard::wire::{Guard, Limits, Memory, Starter, Steps, Terms, Trace, Web};
+use switchboard::wire::{Guard, Limits, Memory, Steps, Terms, Trace, Web};
 use switchboard::{Discovery, Server, ServerSpec, State};
 
 use super::{Context, GUARD, unknown_server};
@@ -77,7 +77,6 @@ pub(super) fn terms(context: &Context, launch: &Launch, wishes: Wishes<'_>) -> T
         host,
         web: Arc::new(Web::default()),
         guard: guard(),
-        starter: Starter::default(),
         startup: conduct.startup_limit(timeout),
         timeout: conduct.request_limit(timeout),
         limits: Limits::default(),

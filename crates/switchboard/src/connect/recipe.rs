@@ -1,6 +1,6 @@
 //! What opening a server takes: its definition, and what all servers of a session share.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -14,7 +14,7 @@ use crate::host::Host;
 use crate::origin::Origin;
 use crate::resolve::{self, Commands, Identity, Subject};
 use crate::sources::places::Project;
-use crate::wire::{self, Guard, Limits, Link, Memory, Starter, Steps, Terms, Web};
+use crate::wire::{self, Guard, Limits, Link, Memory, Steps, Terms, Web};
 
 /// Whether failed servers are tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +39,6 @@ pub struct Shared {
     pub web: Arc<Web>,
     /// What keeps processes from outliving us.
     pub guard: Option<Guard>,
-    /// What starts processes.
-    pub starter: Starter,
     /// Bounds of what is kept.
     pub limits: Limits,
     /// Overrides the timeout of every server.
@@ -66,14 +64,12 @@ pub struct Recipe {
     pub origin: Origin,
     /// What all share.
     pub shared: Arc<Shared>,
-    /// Made when it is first asked for.
-    pub(crate) key: OnceLock<String>,
 }
 
 impl Recipe {
     /// Which connection it is, without anything filled in.
     pub fn key(&self) -> String {
-        self.key.get_or_init(|| Identity::key_of(&self.spec, &self.origin, &self.shared.project)).clone()
+        Identity::key_of(&self.spec, &self.origin, &self.shared.project)
     }
 
     /// The limit of one request.
@@ -105,7 +101,6 @@ impl Recipe {
             host: Arc::clone(&shared.host),
             web: Arc::clone(&shared.web),
             guard: shared.guard.clone(),
-            starter: shared.starter.clone(),
             startup: self.startup(),
             timeout: self.timeout(),
             limits: shared.limits,

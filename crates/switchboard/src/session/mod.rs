@@ -34,7 +34,7 @@ use tokio::task::JoinSet;
 use crate::catalog::{Cache, Catalog, Pins};
 use crate::connect::{Changes, Event, Fleet, Handle, Shared, Status};
 use crate::discover::{Discovery, discover};
-use crate::wire::{Starter, Web};
+use crate::wire::Web;
 
 pub use events::Events;
 pub use gate::Gate;
@@ -97,7 +97,6 @@ impl Session {
             host: Arc::clone(&options.host),
             web: Arc::new(Web::default()),
             guard: options.guard.clone(),
-            starter: Starter::default(),
             limits: options.limits,
             timeout: options.timeout.or(discovery.settings.timeout_override),
             persistence: options.persistence,
