@@ -39,35 +39,6 @@ impl Moment {
     }
 }
 
-/// Processes are started on a thread of their own, which goes on when nobody waits for it any more.
-#[test]
-fn a_start_that_is_given_up_leaves_nothing() {
-    let _alone = ALONE.blocking_lock();
-    let script = Fake::script(json!({"eof": [{"hang": true}]}));
-    for round in 0..40 {
-        let mark = Mark::new();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let path = script.path().to_string_lossy().into_owned();
-            let launch = command(&fake_server(), &[&path], &[(Mark::NAME, mark.value())]).await;
-            let mut terms = terms();
-            terms.guard = terms.guard.filter(|_| round % 2 == 0);
-            let opening = tokio::spawn(async move { wire::open(&launch, &terms).await.map(drop) });
-            for _ in 0..round / 2 {
-                tokio::task::yield_now().await;
-            }
-            opening.abort();
-        });
-        // Waits for what is being started.
-        drop(runtime);
-        let given_up = Instant::now();
-        while !mark.alive().is_empty() {
-            assert!(given_up.elapsed() < Duration::from_secs(10), "after {round}: {:?}", mark.alive());
-            std::thread::yield_now();
-        }
-    }
-}
-
 #[tokio::test]
 async fn nothing_outlives_a_host_that_is_killed() {
     let _alone = ALONE.lock().await;

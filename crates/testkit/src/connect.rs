@@ -11,7 +11,7 @@ use switchboard::host::Headless;
 use switchboard::resolve::{self, Commands, Launch, Subject};
 use switchboard::sources::places::Project;
 use switchboard::template::Template;
-use switchboard::wire::{self, Failure, Guard, Limits, Link, Starter, Steps, Terms, Web};
+use switchboard::wire::{self, Failure, Guard, Limits, Link, Steps, Terms, Web};
 use switchboard::{Origin, Provider, Scope};
 
 use crate::programs::{fake_server, guard};
@@ -75,7 +75,6 @@ pub fn terms() -> Terms {
         web: Arc::new(Web::default()),
         pass: None,
         guard: Some(Guard { program: guard(), args: Vec::new() }),
-        starter: Starter::default(),
         startup: limit,
         timeout: limit,
         limits: Limits::default(),

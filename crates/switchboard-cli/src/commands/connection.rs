@@ -6,7 +6,7 @@ use switchboard::auth::{self, Keys};
 use switchboard::declared::{Conduct, Limit};
 use switchboard::host::Host;
 use switchboard::resolve::{self, Commands, Launch, Subject};
-use switchboard::wire::{Guard, Limits, Memory, Starter, Steps, Terms, Trace, Web};
+use switchboard::wire::{Guard, Limits, Memory, Steps, Terms, Trace, Web};
 use switchboard::{Discovery, Server, ServerSpec, State};
 
 use super::{Context, GUARD, unknown_server};
@@ -91,7 +91,6 @@ pub(super) fn terms(context: &Context, launch: &Launch, wishes: Wishes<'_>) -> T
         web: Arc::new(Web::default()),
         pass: keys.pass_for(launch),
         guard: guard(),
-        starter: Starter::default(),
         startup: conduct.startup_limit(timeout),
         timeout: conduct.request_limit(timeout),
         limits: Limits::default(),

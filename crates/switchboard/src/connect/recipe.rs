@@ -1,6 +1,6 @@
 //! What opening a server takes: its definition, and what all servers of a session share.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::origin::Origin;
 use crate::resolve::{self, Commands, Identity, Launch, Subject};
 use crate::sources::places::Project;
-use crate::wire::{self, Guard, Limits, Link, Memory, Starter, Steps, Terms, Web};
+use crate::wire::{self, Guard, Limits, Link, Memory, Steps, Terms, Web};
 
 /// Whether failed servers are tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +42,6 @@ pub struct Shared {
     pub keys: Arc<Keys>,
     /// What keeps processes from outliving us.
     pub guard: Option<Guard>,
-    /// What starts processes.
-    pub starter: Starter,
     /// Bounds of what is kept.
     pub limits: Limits,
     /// Overrides the timeout of every server.
@@ -69,14 +67,12 @@ pub struct Recipe {
     pub origin: Origin,
     /// What all share.
     pub shared: Arc<Shared>,
-    /// Made when it is first asked for.
-    pub(crate) key: OnceLock<String>,
 }
 
 impl Recipe {
     /// Which connection it is, without anything filled in.
     pub fn key(&self) -> String {
-        self.key.get_or_init(|| Identity::key_of(&self.spec, &self.origin, &self.shared.project)).clone()
+        Identity::key_of(&self.spec, &self.origin, &self.shared.project)
     }
 
     /// The limit of one request.
@@ -114,7 +110,6 @@ impl Recipe {
             web: Arc::clone(&shared.web),
             pass: shared.keys.pass_for(&launch),
             guard: shared.guard.clone(),
-            starter: shared.starter.clone(),
             startup: self.startup(),
             timeout: self.timeout(),
             limits: shared.limits,

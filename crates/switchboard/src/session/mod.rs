@@ -36,7 +36,7 @@ use crate::auth::Keys;
 use crate::catalog::{Cache, Catalog, Pins};
 use crate::connect::{Changes, Event, Fleet, Handle, Shared, Status};
 use crate::discover::{Discovery, discover};
-use crate::wire::{Starter, Web};
+use crate::wire::Web;
 
 pub use events::Events;
 pub use gate::Gate;
@@ -101,7 +101,6 @@ impl Session {
             web: Arc::new(Web::default()),
             keys: Keys::of(&options.env, options.logins.clone()),
             guard: options.guard.clone(),
-            starter: Starter::default(),
             limits: options.limits,
             timeout: options.timeout.or(discovery.settings.timeout_override),
             persistence: options.persistence,

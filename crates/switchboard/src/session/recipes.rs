@@ -1,6 +1,6 @@
 //! From what was found to what is to be connected.
 
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
 
 use super::Inner;
@@ -41,7 +41,6 @@ impl Inner {
             spec: Arc::new(spec.run_by(self.options.own_program.as_deref(), &server.origin)),
             origin: server.origin.clone(),
             shared: Arc::clone(&self.shared),
-            key: OnceLock::new(),
         })
     }
 }

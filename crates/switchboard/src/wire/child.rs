@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -23,20 +23,6 @@ const TAIL: usize = 64 * 1024;
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
 /// After it was asked to end; the guard kills after a shorter time by itself.
 const END_GRACE: Duration = Duration::from_secs(3);
-
-/// Processes that are started at the same time. More does not make it faster.
-const STARTS: usize = 8;
-
-/// Starts processes on threads of their own, a few at the same time. The system holds up whoever starts a process until
-/// the new program is loaded, and nothing else should wait for that.
-#[derive(Debug, Clone)]
-pub struct Starter(Arc<Semaphore>);
-
-impl Default for Starter {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(STARTS)))
-    }
-}
 
 /// A running process. Dropping it asks the guard to end everything.
 #[derive(Debug)]
@@ -62,25 +48,8 @@ pub enum Ending {
 }
 
 impl Process {
-    /// Starts the process; the streams go to whoever speaks with it. One that nobody waits for any more ends at once.
-    pub(crate) async fn start(
-        launch: &Launch,
-        guard: Option<&Guard>,
-        starter: &Starter,
-    ) -> Result<(Self, Streams), Cause> {
-        let turn = Arc::clone(&starter.0).acquire_owned().await;
-        let (owned, guard) = (launch.clone(), guard.cloned());
-        let start = move || {
-            let started = Self::start_here(&owned, guard.as_ref());
-            drop(turn);
-            started
-        };
-        tokio::task::spawn_blocking(start).await.unwrap_or_else(|error| {
-            Err(Cause::Start { program: launch.program.clone(), why: error.to_string() })
-        })
-    }
-
-    fn start_here(launch: &Launch, guard: Option<&Guard>) -> Result<(Self, Streams), Cause> {
+    /// Starts the process; the streams go to whoever speaks with it.
+    pub(crate) fn start(launch: &Launch, guard: Option<&Guard>) -> Result<(Self, Streams), Cause> {
         let mut command = command(launch, guard);
         let mut child = command
             .spawn()
@@ -260,11 +229,9 @@ impl Tail {
 }
 
 async fn read_errors(mut errors: ChildStderr, tail: Arc<Tail>) {
-    // Most servers say nothing, and memory that is not written costs nothing.
-    let mut buffer = Vec::with_capacity(16 * 1024);
-    while let Ok(1..) = errors.read_buf(&mut buffer).await {
-        tail.push(&buffer);
-        buffer.clear();
+    let mut buffer = vec![0; 16 * 1024];
+    while let Ok(n @ 1..) = errors.read(&mut buffer).await {
+        tail.push(&buffer[..n]);
     }
     tail.finish();
 }

@@ -37,11 +37,11 @@ pub(crate) struct Line {
 
 impl Line {
     /// Starts a process.
-    pub(crate) async fn start(child: &Child, terms: &Terms) -> Result<Self, Error> {
-        let started = Process::start(child, terms.guard.as_ref(), &terms.starter).await;
-        let (process, Streams { input, output }) = started.map_err(Error::never)?;
+    pub(crate) fn start(child: &Child, terms: &Terms) -> Result<Self, Error> {
         let (router, questions) = Router::new(terms.trace.clone());
         let mut tasks = JoinSet::new();
+        let (process, Streams { input, output }) =
+            Process::start(child, terms.guard.as_ref()).map_err(Error::never)?;
         let process = Arc::new(process);
         let limit = terms.limits.message;
         let (queue, written) = stdio::attach(&process, (input, output), child, (&router, limit), &mut tasks);

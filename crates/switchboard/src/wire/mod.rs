@@ -39,7 +39,7 @@ mod tasks;
 mod trace;
 mod web;
 
-pub use child::{Ending, Starter};
+pub use child::Ending;
 pub(crate) use era::CUT;
 pub use era::{Era, Facts};
 pub use error::{CODES, Cause, Error, Exit, Sent, Step as Obstacle};

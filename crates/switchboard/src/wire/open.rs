@@ -11,7 +11,6 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::child::Starter;
 use super::era::{self, Era, Facts, HANDSHAKES, MODERN, Verdict};
 use super::error::{Cause, Error};
 use super::guard::Guard;
@@ -49,8 +48,6 @@ pub struct Terms {
     pub pass: Option<Pass>,
     /// What keeps its processes from outliving us.
     pub guard: Option<Guard>,
-    /// What starts its processes; shared by all who start some at the same time.
-    pub starter: Starter,
     /// From the start to the end of the handshake; `None` means no limit.
     pub startup: Option<Duration>,
     /// For each request; `None` means no limit.
@@ -143,7 +140,7 @@ type Opened = Result<(Line, Facts), Error>;
 
 impl Attempt<'_> {
     async fn child(&mut self, child: &Child) -> Opened {
-        let line = self.start(child).await?;
+        let line = self.start(child)?;
         let error = match self.greet(&line, CHILD_PROBE, self.terms.remembered).await {
             Ok(facts) => return Ok((line, facts)),
             Err(error) => error,
@@ -155,7 +152,7 @@ impl Attempt<'_> {
             return Err(error);
         }
         self.step("it ended at the question which protocol it speaks; started again without it");
-        let line = self.start(child).await?;
+        let line = self.start(child)?;
         match self.shake_hands(&line).await {
             Ok(facts) => Ok((line, facts)),
             Err(error) => {
@@ -165,8 +162,8 @@ impl Attempt<'_> {
         }
     }
 
-    async fn start(&self, child: &Child) -> Result<Line, Error> {
-        let line = self.within("the program to start", Line::start(child, self.terms)).await??;
+    fn start(&self, child: &Child) -> Result<Line, Error> {
+        let line = Line::start(child, self.terms)?;
         self.step(format!("started {}", program_name(&child.program)));
         Ok(line)
     }

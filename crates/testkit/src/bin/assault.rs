@@ -11,7 +11,7 @@ use switchboard::declared::Remote;
 use switchboard::host::Headless;
 use switchboard::json::Json;
 use switchboard::problem::Explain;
-use switchboard::wire::{self, CallOptions, Error, Limits, Starter, Steps, Terms, Web};
+use switchboard::wire::{self, CallOptions, Error, Limits, Steps, Terms, Web};
 use testkit::connect::address;
 
 fn main() -> ExitCode {
@@ -35,7 +35,6 @@ fn terms() -> Terms {
         web: Arc::new(Web::default()),
         pass: None,
         guard: None,
-        starter: Starter::default(),
         startup: limit,
         timeout: limit,
         limits: Limits::default(),
