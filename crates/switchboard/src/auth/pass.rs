@@ -118,7 +118,8 @@ impl Pass {
             Err(error) => error,
         };
         self.state().held = None;
-        match self.keys.login_alone(&self.place, &challenge).await {
+        // Rare and large: every request would carry the room for it.
+        match Box::pin(self.keys.login_alone(&self.place, &challenge)).await {
             Ok(token) => {
                 self.hold(token, true);
                 Ok(Verdict::Again)
