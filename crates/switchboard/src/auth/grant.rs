@@ -178,7 +178,8 @@ fn read(answer: &Answer) -> Result<Tokens, Error> {
 fn seconds(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.trim().parse().ok()).or_else(|| {
         let number = value.as_f64().filter(|number| number.is_finite() && *number >= 0.0)?;
-        format!("{number:.0}").parse().ok()
+        // More than that is cut off anyway, and may not fit.
+        format!("{:.0}", number.min(1e15)).parse().ok()
     })
 }
 
