@@ -13,7 +13,7 @@ use crate::programs::peers;
 use crate::workspace;
 
 /// How long a test waits for something that must come.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// A browser gives up as well.
 const MOST_REDIRECTS: usize = 10;
 
@@ -37,7 +37,7 @@ impl Peer {
         Self::start(Command::new(peers().join("node")), "ts_demo_auth.mjs", vars)
     }
 
-    /// FastMCP, which gives every client a secret.
+    /// `FastMCP`, which gives every client a secret.
     pub fn fastmcp(vars: &[(&str, &str)]) -> Self {
         Self::start(Command::new(peers().join("python/bin/python")), "fastmcp_oauth.py", vars)
     }

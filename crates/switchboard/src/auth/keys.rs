@@ -49,7 +49,7 @@ pub struct Keys {
     flights: Mutex<BTreeMap<CredentialId, watch::Receiver<Landing>>>,
     tasks: Mutex<JoinSet<()>>,
     /// Logins under way that a refusal began, by login.
-    pub(super) asked: Mutex<BTreeMap<CredentialId, watch::Receiver<Option<Result<(), Error>>>>>,
+    pub(super) asked: Mutex<BTreeMap<CredentialId, watch::Receiver<Together>>>,
     /// What the user did not want to log in for, by login and rights: they are not asked again.
     pub(super) declined: Mutex<BTreeSet<(CredentialId, Vec<String>)>>,
     /// How often somebody logged in or out: whoever holds a token looks again.
@@ -59,6 +59,9 @@ pub struct Keys {
 }
 
 type Landing = Option<Result<Arc<Token>, Error>>;
+
+/// What becomes of a login that several wait for.
+pub(super) type Together = Option<Result<(), Error>>;
 
 /// What somebody needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

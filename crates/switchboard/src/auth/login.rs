@@ -17,7 +17,7 @@ use super::fetch::Fetcher;
 use super::gate::Gate;
 use super::grant::{Desk, Prover, Tokens};
 use super::kept::{Client, CredentialId, Hidden, Kept, Kind, Login, Method, State, TokenType, Unknown};
-use super::keys::{Facts, Keys, Need, Token, now};
+use super::keys::{Facts, Keys, Need, Together, Token, now};
 use super::place::{Machine, Place};
 use super::register;
 use super::sign::{Algorithm, DpopKey, SigningKey};
@@ -33,9 +33,6 @@ pub struct Wishes {
     /// These rights instead of those that are published.
     pub scopes: Vec<String>,
 }
-
-/// What becomes of a login that several wait for.
-type Together = Option<Result<(), Error>>;
 
 impl Keys {
     /// Logs in to a place. Only what the whole login brought takes the place of what was there.

@@ -22,8 +22,15 @@ pub(crate) struct Door {
 impl Door {
     /// Sends a request, and again when the server wants another token: it looked at nothing then, so nothing happens
     /// twice. The error says in its second half whether anything can have left.
-    pub(crate) async fn send(&self, mut ask: Ask) -> Result<Response, (Cause, bool)> {
-        let Some(pass) = &self.pass else { return self.web.send(&ask).await };
+    pub(crate) async fn send(&self, ask: Ask) -> Result<Response, (Cause, bool)> {
+        match &self.pass {
+            // A renewal needs room that a request should not carry along.
+            Some(pass) => Box::pin(self.send_with(pass, ask)).await,
+            None => self.web.send(&ask).await,
+        }
+    }
+
+    async fn send_with(&self, pass: &Pass, mut ask: Ask) -> Result<Response, (Cause, bool)> {
         let mut refusals = 0;
         loop {
             let (stamp, headers) = pass

@@ -37,7 +37,7 @@ fn strangers_change_nothing() {
     assert_eq!(request("GET", &back).status, 0);
     assert_eq!((world.peer.count("logins"), world.peer.count("exchanges")), (1, 1));
     world.call();
-    world.is_clean();
+    world.ends_clean();
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn the_answer_must_come_from_who_was_asked() {
     }
     // The code never left.
     assert_eq!(world.peer.count("exchanges"), 0);
-    world.is_clean();
+    world.ends_clean();
 }
 
 #[test]
@@ -77,5 +77,5 @@ fn what_is_pasted_must_be_from_this_login() {
     }
     // The login that was there is there still.
     world.call();
-    world.is_clean();
+    world.ends_clean();
 }

@@ -22,7 +22,7 @@ fn the_person_says_no() {
     assert!(!world.sandbox.path("~/.switchboard/credentials").read_dir().is_ok_and(|mut dir| {
         dir.any(|file| file.unwrap().path().extension().is_some_and(|end| end == "json"))
     }));
-    world.is_clean();
+    world.ends_clean();
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn the_login_server_is_down_in_the_middle() {
     assert_eq!(error["error"]["message"], message);
     // A code is shown once.
     assert_eq!(world.peer.count("exchanges"), 0);
-    world.is_clean();
+    world.ends_clean();
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_bare_refusal_is_enough() {
     let mut world = World::new(Peer::oidc(&[("CHALLENGE", "bare")]));
     world.login(&[]);
     world.call();
-    world.is_clean();
+    world.ends_clean();
 }
 
 #[test]
@@ -92,5 +92,5 @@ fn a_stopped_login_leaves_what_was_there() {
     // Nobody waits for the browser any more.
     assert_eq!(request("GET", &testkit::logins::follow(&page)).status, 0);
     world.call();
-    world.is_clean();
+    world.ends_clean();
 }

@@ -119,7 +119,7 @@ impl World {
     }
 
     /// Nothing that was said or written has a secret in it, but for the files of logins.
-    fn is_clean(mut self) {
+    fn ends_clean(mut self) {
         for secret in self.peer.seen() {
             self.canaries.add(&secret);
         }

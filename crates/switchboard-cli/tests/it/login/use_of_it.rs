@@ -23,7 +23,7 @@ fn a_tool_that_needs_more_rights_says_how_to_get_them() {
     let told: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(told["scopes"], json!(["mcp:read", "mcp:write"]));
     world.call();
-    world.is_clean();
+    world.ends_clean();
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn programs_do_not_get_a_login_that_is_not_theirs() {
     world.call();
     let environment = world.sandbox.read("environment");
     assert!(environment.contains("PATH=") && !environment.contains("OAUTH_ACCESS_TOKEN"), "{environment}");
-    world.is_clean();
+    world.ends_clean();
 }
 
 /// Stopped between the login server's answer and ours.
@@ -65,7 +65,7 @@ fn stopped_in_a_renewal() {
         world.call();
         assert_eq!((world.peer.count("refreshes"), world.peer.count("refused")), (n_refreshes, 0));
     }
-    world.is_clean();
+    world.ends_clean();
 }
 
 fn stop(child: &Child) {

@@ -85,7 +85,7 @@ fn with_the_certified_server() {
     world.call();
     logged_out(&mut world);
     assert!(world.peer.seen().len() >= 10, "{:?}", world.peer.seen());
-    world.is_clean();
+    world.ends_clean();
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn with_the_server_of_the_typescript_sdk() {
     world.login(&[]);
     assert_eq!((world.peer.count("registrations"), world.peer.count("logins")), (1, 2));
     logged_out(&mut world);
-    world.is_clean();
+    world.ends_clean();
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn with_the_server_that_gives_secrets() {
     assert_eq!((world.peer.count("logins"), world.peer.count("refused")), (1, 0));
     shown(&mut world);
     logged_out(&mut world);
-    world.is_clean();
+    world.ends_clean();
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn with_secrets_in_the_header_and_in_the_body() {
         renewed(&mut world);
         logged_out(&mut world);
         assert!(kept(&world).is_none());
-        world.is_clean();
+        world.ends_clean();
     }
 }
 
@@ -146,7 +146,7 @@ fn as_a_client_that_was_registered_by_hand() {
     shown(&mut world);
     assert_eq!(world.peer.count("registrations"), 0);
     logged_out(&mut world);
-    world.is_clean();
+    world.ends_clean();
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn where_the_right_to_renew_must_be_asked_for() {
     assert!(ran.code == Some(0) && ran.err.contains("renewed by itself"), "{}", ran.err);
     world.call();
     renewed(&mut world);
-    world.is_clean();
+    world.ends_clean();
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn with_the_address_pasted() {
     assert_eq!((&told["name"], &told["renewable"]), (&json!("tracker"), &json!(true)));
     assert_eq!(told["issuer"], world.peer.facts["issuer"]);
     world.call();
-    world.is_clean();
+    world.ends_clean();
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn with_a_browser() {
     assert!(screen.text().contains("Logged in to \"tracker\""), "{}", screen.text());
     world.said.extend(&screen.raw);
     world.call();
-    world.is_clean();
+    world.ends_clean();
 }
 
 #[test]
