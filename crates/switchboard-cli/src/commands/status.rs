@@ -134,7 +134,8 @@ fn readiness(
             let subject = Subject { name, spec, origin, project: &discovery.project, token: None };
             match login::status(name, login::standing(env, &subject)) {
                 Some((NEEDS_LOGIN, detail)) => return (NEEDS_LOGIN.to_owned(), Some(detail)),
-                Some((_, detail)) => Some(detail),
+                // Who is logged in matters more than what was seen last time.
+                Some((_, detail)) => return (READY.to_owned(), missing.or(Some(detail))),
                 None => Some(switchboard::redact::url(endpoint.url.raw())),
             }
         }

@@ -84,7 +84,8 @@ fn many_are_slow() -> Vec<Goal> {
         for start in starts {
             let Start { elapsed, n_tools, answered: [before, then] } = start;
             late = late.max(elapsed.saturating_sub(WINDOW));
-            share = share.min(n_tools as f64 / before.max(1) as f64);
+            let number = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
+            share = share.min(number(n_tools) / number(before.max(1)));
             let word = if guarded == Guarded::Yes { "guarded" } else { "plain" };
             println!(
                 "  {word:<8} {elapsed:>9.2?}, {n_tools} tools; answered: {before}, and {} in the last {LATELY:?}",
