@@ -83,6 +83,19 @@ pub struct Permission {
     pub description: Option<String>,
     /// What it would be called with.
     pub arguments: Json,
+    /// What the server says the tool does, such as that it only reads. Nobody checks it.
+    pub annotations: Option<Json>,
+    /// Why the user is asked.
+    pub why: Why,
+}
+
+/// Why the user is asked about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The rules for this tool say so.
+    Rule,
+    /// It was approved for good, and it or its server is not what it was then.
+    Changed,
 }
 
 /// The user's answer to that.
@@ -91,6 +104,8 @@ pub enum Permit {
     /// Yes, this once.
     Once,
     /// Yes, for the rest of the session, as long as the tool stays what it is.
+    Session,
+    /// Yes, for good, as long as the tool and its server stay what they are.
     Always,
     /// No.
     Deny {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::{Entry, pin};
 use crate::digest;
-use crate::host::Permission;
+use crate::host::{Permission, Why};
 use crate::json::Json;
 
 /// A call that waits for the user's word.
@@ -61,6 +61,8 @@ impl Deferred {
             tool: entry.tool.name.clone(),
             description: entry.tool.description.clone(),
             arguments: self.arguments.clone(),
+            annotations: entry.tool.annotations.clone(),
+            why: Why::Rule,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::keeper::results_dir;
 use crate::calls::{CallError, Decision, Deferred, Outcome, Request, connected, decide, perform, with_link};
 use crate::catalog::{Entry, Missed, Promise, pin};
 use crate::connect::{Freshness, Handle};
-use crate::host::{Permission, Permit};
+use crate::host::{Permission, Permit, Why};
 use crate::json::Json;
 use crate::offer::{Completion, PromptResult, ReadResult};
 
@@ -95,11 +95,11 @@ impl Session {
         match permit {
             Permit::Deny { reason } => return Err(CallError::Denied { server: deferred.server, reason }),
             Permit::Defer => return Err(CallError::Deferred { request: Box::new(deferred) }),
-            Permit::Once | Permit::Always => {}
+            Permit::Once | Permit::Session | Permit::Always => {}
         }
         let (handle, entry) = self.awaited(&deferred).await?;
         is_object(&entry, &deferred.arguments)?;
-        if permit == Permit::Always {
+        if matches!(permit, Permit::Session | Permit::Always) {
             let key = (entry.server.clone(), entry.tool.name.clone(), pin(&entry));
             self.inner.approved.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
         }
@@ -152,10 +152,12 @@ impl Session {
             tool: entry.tool.name.clone(),
             description: entry.tool.description.clone(),
             arguments: arguments.clone(),
+            annotations: entry.tool.annotations.clone(),
+            why: Why::Rule,
         };
         match self.inner.options.host.permit(question).await {
             Permit::Once => Ok(()),
-            Permit::Always => {
+            Permit::Session | Permit::Always => {
                 self.inner.approved.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
                 Ok(())
             }

@@ -86,7 +86,7 @@ async fn the_rules_decide_who_is_asked() {
         json!({"tools": tools}),
         json!({"approval": "writes", "tools": {"deny": ["hid*"], "approval": {"free": "never"}}}),
     );
-    let host = Arc::new(Asked { answer: Permit::Always, times: AtomicUsize::new(0) });
+    let host = Arc::new(Asked { answer: Permit::Session, times: AtomicUsize::new(0) });
     let mut options = world.options();
     options.host = host.clone();
     let session = Session::start(options).await;
@@ -116,7 +116,7 @@ async fn the_rules_decide_who_is_asked() {
 async fn a_yes_for_always_is_for_the_tool_as_it_was() {
     let script = |words: &str| json!({"tools": [{"name": "t", "description": words, "inputSchema": {"type": "object"}}]});
     let world = World::new().stdio("s", script("adds numbers"), json!({}));
-    let host = Arc::new(Asked { answer: Permit::Always, times: AtomicUsize::new(0) });
+    let host = Arc::new(Asked { answer: Permit::Session, times: AtomicUsize::new(0) });
     let mut options = world.options();
     options.host = host.clone();
     let session = Session::start(options).await;

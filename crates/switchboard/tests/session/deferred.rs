@@ -106,7 +106,7 @@ async fn the_answer_may_also_be_always_or_no_or_not_yet() {
     assert_eq!(world.asked("files", "tools/call"), 0);
 
     let session = start(&world).await;
-    session.resume(deferred, Permit::Always).await.unwrap();
+    session.resume(deferred, Permit::Session).await.unwrap();
     session.call("files/write", &json!({"path": "b"}).into()).await.unwrap();
     session.shutdown().await;
     assert_eq!(world.asked("files", "tools/call"), 2);
@@ -128,7 +128,7 @@ async fn a_yes_does_not_count_for_what_changed_since() {
     std::fs::write(&path, script(json!([tool("Writes a file")]))).unwrap();
 
     world.change("files", json!({"tools": {"deny": ["wri*"]}}));
-    assert!(denied(&resume(&world, &deferred, Permit::Always).await.unwrap_err()));
+    assert!(denied(&resume(&world, &deferred, Permit::Session).await.unwrap_err()));
     world.change("files", json!({"tools": {}}));
     let rule = json!({"defaults": false, "approval": {"files": {"write": "deny"}}});
     world.sandbox.write("~/.switchboard/settings.json", rule.to_string());
@@ -164,7 +164,7 @@ async fn what_others_wrote_into_it_gains_nothing() {
     let session = start(&world).await;
     for forged in forged {
         assert!(matches!(session.review(&forged).await, Err(CallError::Outdated { .. })), "{forged:?}");
-        let refused = session.resume(forged.clone(), Permit::Always).await;
+        let refused = session.resume(forged.clone(), Permit::Session).await;
         assert!(matches!(refused, Err(CallError::Outdated { .. })), "{forged:?}");
     }
     // Other arguments are what the user is shown, and what is sent.
