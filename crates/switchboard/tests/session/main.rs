@@ -2,12 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
+mod approval_matrix;
 mod calls;
 mod deferred;
 mod failure_table;
 mod gaps;
+mod grants;
 mod life;
 mod live;
+mod logs;
 mod once;
 mod promises;
 mod rules;
