@@ -38,6 +38,7 @@ use crate::calls::Grants;
 use crate::catalog::{Cache, Catalog, Pins};
 use crate::connect::{Changes, Event, Fleet, Handle, Shared, Status};
 use crate::discover::{Discovery, discover};
+use crate::sources::watch::FilesChanged;
 use crate::wire::{Logs, Web};
 
 pub use approval::Grant;
@@ -180,6 +181,18 @@ impl Session {
     pub async fn reload(&self) -> Changes {
         let options = &self.inner.options;
         self.inner.apply(|| Some(discover(&options.env, options.discovery))).await
+    }
+
+    /// What a reload would do now. Nothing is started or stopped.
+    pub async fn preview_reload(&self) -> Changes {
+        let options = &self.inner.options;
+        self.inner.preview(&discover(&options.env, options.discovery)).await
+    }
+
+    /// Tells when a file that declares servers, settings or approvals appears, changes or goes, also one of a tool that was
+    /// not there before. It only tells: see [`Session::preview_reload`] and [`Session::reload`].
+    pub fn watch_files(&self) -> FilesChanged {
+        FilesChanged::new(&self.inner.options.env)
     }
 
     /// Says that the machine slept, for hosts that know. A long-lived session also notices by itself, within seconds.

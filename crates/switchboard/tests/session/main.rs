@@ -13,6 +13,7 @@ mod live;
 mod logs;
 mod once;
 mod promises;
+mod reload;
 mod rules;
 mod scale;
 mod start;
