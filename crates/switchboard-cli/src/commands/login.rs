@@ -13,7 +13,7 @@ use switchboard::resolve::{Launch, Subject, Target};
 use switchboard::session::{NoLogin, Options, Session};
 use switchboard::visible::{shell_word, visible};
 use switchboard::wire::{self, Cause};
-use switchboard::{Env, Explain, Transport};
+use switchboard::{Env, Explain, ServerSpec, Transport};
 
 use super::{Context, Outcome, connection, online, test};
 use crate::args::Reauth;
@@ -24,8 +24,11 @@ use crate::visitor::{Browser, Visitor};
 
 /// Logs in, whatever was there before.
 pub(super) fn reauth(context: &Context, args: &Reauth) -> Result<Outcome, CommandError> {
-    let browser = browser(args.no_browser)?;
-    let options = options(context, &args.name, browser)?;
+    let options = options(context, &args.name, |spec| {
+        // Nobody is asked where a program logs in as itself.
+        let is_alone = spec.conduct.oauth.as_ref().is_some_and(|oauth| oauth.is_alone());
+        browser(args.no_browser || is_alone)
+    })?;
     let scopes = args.scope.iter().flat_map(|scope| scope.split_whitespace()).map(str::to_owned).collect();
     let wishes = Wishes { scopes };
     let facts = in_session(options, async |session| login(session, &args.name, &wishes).await)?;
@@ -34,7 +37,7 @@ pub(super) fn reauth(context: &Context, args: &Reauth) -> Result<Outcome, Comman
 
 /// Forgets a login.
 pub(super) fn unauth(context: &Context, name: &str) -> Result<Outcome, CommandError> {
-    let options = options(context, name, Browser::Elsewhere)?;
+    let options = options(context, name, |_| Ok(Browser::Elsewhere))?;
     let was_there =
         in_session(options, async |session| session.logout(name).await.map_err(|why| error(name, &why)))?;
     if context.printer.json {
@@ -197,13 +200,18 @@ fn browser(no_browser: bool) -> Result<Browser, CommandError> {
         .hint("with --no-browser the address is printed, and read back"))
 }
 
-fn options(context: &Context, name: &str, browser: Browser) -> Result<Options, CommandError> {
+fn options(
+    context: &Context,
+    name: &str,
+    browser: impl FnOnce(&ServerSpec) -> Result<Browser, CommandError>,
+) -> Result<Options, CommandError> {
     let discovery = context.discover();
     let (_, spec) = connection::connectable(&discovery, name)?;
     if matches!(spec.transport, Transport::Stdio(_)) {
         let message = format!("Server \"{name}\" is a stdio server: it manages its own credentials");
         return Err(CommandError::usage("no-login", message).server(name));
     }
+    let browser = browser(spec)?;
     let mut options = online::options(context, &[name.to_owned()]);
     options.persistence = Persistence::OneShot;
     options.host = Arc::new(Visitor::new(&context.printer, &context.env, browser));
@@ -282,7 +290,7 @@ fn told(context: &Context, name: &str, facts: &Facts) -> Result<Outcome, Command
     Ok(Outcome::Done)
 }
 
-/// How long a login holds and what it allows, in words.
+/// How long a login holds, what it allows and how it is kept, in words.
 pub(crate) fn sentence(facts: &Facts) -> String {
     let holds = match (
         facts.is_renewable,
@@ -295,7 +303,8 @@ pub(crate) fn sentence(facts: &Facts) -> String {
     };
     let rights =
         if facts.scopes.is_empty() { String::new() } else { format!("; rights: {}", facts.scopes.join(" ")) };
-    format!("{holds}{rights}")
+    let kept = if facts.is_sealed { "sealed with a key of the keyring" } else { "kept in a private file" };
+    format!("{holds}{rights}; {kept}")
 }
 
 fn span(seconds: u64) -> String {

@@ -3,12 +3,16 @@
 //! The project's file comes before the user's, but may only set what cannot weaken the user's safety.
 //! A bad value is a [`Problem`] and is ignored.
 
+mod login;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::login::LoginSchema;
+pub use self::login::{Keyring, Login};
 use crate::declared::Limit;
 use crate::env::{Env, SWITCHBOARD_MCP_TIMEOUT_MS, SWITCHBOARD_STARTUP_WINDOW_MS};
 use crate::origin::{Origin, Scope};
@@ -37,6 +41,8 @@ pub struct Settings {
     pub max_output_bytes: u64,
     /// The model to talk to.
     pub chat: Chat,
+    /// How logins are made and kept.
+    pub login: Login,
     /// Overrides the timeout of every server.
     pub timeout_override: Option<Limit>,
 }
@@ -52,6 +58,7 @@ impl Default for Settings {
             tool_names: NameStyle::Standard,
             max_output_bytes: 50 * 1024,
             chat: Chat::default(),
+            login: Login::default(),
             timeout_override: None,
         }
     }
@@ -143,6 +150,8 @@ pub struct SettingsSchema {
     output: Option<Output>,
     /// The model to talk to. User file only.
     chat: Option<ChatSchema>,
+    /// Logins. User file only.
+    login: Option<LoginSchema>,
     /// Servers in co-cli's shape. In a project's file they replace those of the user's file.
     #[serde(rename = "mcp_servers")]
     mcp_servers: Option<BTreeMap<String, super::file::ServerEntry>>,
@@ -198,6 +207,7 @@ const KEYS: &[(&str, bool)] = &[
     ("toolNames", true),
     ("output", true),
     ("chat", false),
+    ("login", false),
     ("mcp_servers", true),
     ("$schema", true),
 ];
@@ -269,6 +279,7 @@ impl Reader {
             },
             "providers" => self.object(name, node, &["disabled"], Self::providers),
             "approval" => self.approval(node),
+            "login" => self.login(node),
             "toolNames" => self.object(name, node, &["style"], |reader, _, node| {
                 reader.settings.tool_names = match node.text() {
                     Some("standard") => NameStyle::Standard,
