@@ -320,8 +320,8 @@ fn says(switches: &Switches, name: &str, matching: Match) -> Option<Switch> {
     }
 }
 
-/// `*` stands for any text.
-pub(crate) fn matches_glob(pattern: &str, name: &str) -> bool {
+/// Whether a pattern fits a name; `*` stands for any text.
+pub fn matches_glob(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(start) else { return false };
     let mut pieces: Vec<&str> = rest.split('*').collect();
