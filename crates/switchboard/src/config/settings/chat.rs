@@ -141,17 +141,17 @@ impl Reader {
     }
 
     fn chat_numbers(&mut self, part: &str, node: &Node<'_>) {
-        let number = whole_number(node).filter(|number| *number > 0 && *number <= u64::from(u32::MAX));
+        let number =
+            whole_number(node).and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
         let Some(number) = number else {
             return self.bad(&format!("chat.{part}"), node, "a whole number, 1 or more");
         };
-        let small = u32::try_from(number).unwrap_or(u32::MAX);
         let chat = &mut self.settings.chat;
         match part {
-            "maxSteps" => chat.max_steps = small,
-            "toolTokens" => chat.tool_tokens = number,
-            "contextTokens" => chat.context_tokens = number,
-            _ => chat.max_tokens = Some(small),
+            "maxSteps" => chat.max_steps = number,
+            "toolTokens" => chat.tool_tokens = number.into(),
+            "contextTokens" => chat.context_tokens = number.into(),
+            _ => chat.max_tokens = Some(number),
         }
     }
 
