@@ -50,7 +50,8 @@ async fn stopped_in_a_call_the_server_hears_of_it() {
     let model = Steps::default().says(calls(&[("mcp_one_echo", json!({"text": "a"}))]));
     let mut agent = agent(&session, &model);
     let cancel = CancellationToken::new();
-    let turn = agent.turn("Do it.".into(), &mut |_| {}, &cancel);
+    let mut deaf = |_| {};
+    let turn = agent.turn("Do it.".into(), &mut deaf, &cancel);
     let arrived = async {
         while !world.script(0).methods().contains(&"tools/call".to_owned()) {
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -80,8 +81,9 @@ async fn a_dropped_turn_leaves_a_conversation_that_can_go_on() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
+    let mut deaf = |_| {};
     tokio::select! {
-        _ = agent.turn("Do it.".into(), &mut |_| {}, &never) => unreachable!(),
+        _ = agent.turn("Do it.".into(), &mut deaf, &never) => unreachable!(),
         () = arrived => {}
     }
     let next = agent.turn("Go on.".into(), &mut |_| {}, &never).await.unwrap();

@@ -44,7 +44,7 @@ fn a_real_model_calls_a_real_server() {
     let model = Served::start();
     let sandbox = Sandbox::new().with_var("OPENAI_BASE_URL", &format!("{}/v1", model.url));
     sandbox.write("~/.switchboard/settings.json", r#"{"defaults": false}"#);
-    let server = json!({"command": peers().join("python/bin/python"), "args": [workspace().join("peers/fastmcp_server.py")],
+    let server = json!({"command": peers().join("python/bin/python"), "args": [workspace().join("peers/fastmcp_server.py"), "stdio"],
         "tools": {"allow": ["add"]}});
     sandbox.write("~/.switchboard/mcp.json", json!({"mcpServers": {"calc": server}}).to_string());
     let output = switchboard(&sandbox)
