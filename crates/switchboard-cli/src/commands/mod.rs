@@ -3,6 +3,7 @@
 mod add;
 mod builtin;
 mod call;
+mod chat;
 mod completions;
 mod conformance;
 mod connection;
@@ -123,6 +124,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError
         Command::Disable { name } => switch::run(context, &name, switch::Off),
         Command::Tools(listing) => tools::run(context, &listing),
         Command::Call(call) => call::run(context, &call),
+        Command::Chat(chat) => chat::run(context, &chat),
         Command::Resources(listing) => offers::resources(context, &listing),
         Command::Prompts(listing) => offers::prompts(context, &listing),
         Command::Read { uri, server } => read::run(context, &uri, server.as_deref()),

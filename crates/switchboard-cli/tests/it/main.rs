@@ -4,6 +4,7 @@
 
 mod add;
 mod builtin;
+mod chat;
 mod completions;
 mod consent;
 mod doctor;
