@@ -2,12 +2,14 @@
 
 mod age;
 mod args;
+mod ask;
 mod commands;
 mod complete;
 mod error;
 mod printer;
 mod progress;
 mod report;
+mod shell;
 mod table;
 mod terminal;
 mod thinking;
