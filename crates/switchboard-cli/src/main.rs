@@ -8,9 +8,11 @@ mod error;
 mod printer;
 mod progress;
 mod report;
+mod shell;
 mod table;
 mod terminal;
 mod thinking;
+mod tui;
 mod visitor;
 
 use std::process::ExitCode;

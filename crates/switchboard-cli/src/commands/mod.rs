@@ -8,6 +8,7 @@ mod conformance;
 mod connection;
 mod doctor;
 mod import;
+mod interactive;
 mod list;
 mod listing;
 mod login;
@@ -37,6 +38,7 @@ use switchboard::{Discovery, Env, Options, Provider, Scope, Server, Transport, d
 use crate::args::{BuiltinArg, Cli, Command, ScopeArg};
 use crate::error::{CommandError, Kind};
 use crate::printer::{Printer, Volume};
+use crate::tui;
 
 /// The verb that makes this program the guard of a server instead.
 pub(crate) const GUARD: &str = "__guard";
@@ -86,7 +88,12 @@ pub(crate) fn run() -> ExitCode {
         Ok(context) => context,
         Err(error) => return failed(&mute, &error, None),
     };
-    match dispatch(cli.command, &context) {
+    let done = match cli.command {
+        Some(command) => dispatch(command, &context),
+        None if tui::is_capable(&context.env) => interactive::run(&context),
+        None => return nothing_said(),
+    };
+    match done {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Broken) => ExitCode::from(Kind::Usage as u8),
         Err(error) => failed(&context.printer, &error, Some(&context.env)),
@@ -146,6 +153,15 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError
 fn failed(printer: &Printer, error: &CommandError, env: Option<&Env>) -> ExitCode {
     printer.error(error, env);
     ExitCode::from(error.kind as u8)
+}
+
+/// Where there is no terminal to ask on, the help tells what can be said.
+fn nothing_said() -> ExitCode {
+    let command = crate::args::command().arg_required_else_help(true);
+    match command.try_get_matches_from(["switchboard"]) {
+        Ok(_) => ExitCode::from(Kind::Usage as u8),
+        Err(help) => usage(&help),
+    }
 }
 
 /// Help and version go to standard output; a mistake is an error like any other.
