@@ -8,7 +8,7 @@ use crate::tui;
 pub(super) fn run(context: &Context) -> Result<Outcome, CommandError> {
     connection::block_on(async {
         let (shell, questions) = Shell::start(context).await;
-        tui::run(context, shell, questions).await
+        Box::pin(tui::run(context, shell, questions)).await
     })??;
     Ok(Outcome::Done)
 }

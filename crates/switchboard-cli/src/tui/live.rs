@@ -239,3 +239,11 @@ fn go(from: u16, (row, column): (u16, u16), text: &mut String) {
         let _ = write!(text, "\x1b[{column}C");
     }
 }
+
+#[cfg(test)]
+impl Live<Vec<u8>> {
+    /// What was written since the last time.
+    pub(super) fn written(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out)
+    }
+}

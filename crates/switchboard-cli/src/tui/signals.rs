@@ -61,10 +61,12 @@ impl Signals {
     }
 }
 
+type Hook = Box<dyn Fn(&panic::PanicHookInfo<'_>) + Sync + Send>;
+
 /// As long as it lives, panics are told like anything else that is printed, and not in the middle of the rows.
 pub(super) struct Panics {
     outbox: Outbox,
-    before: Option<Box<dyn Fn(&panic::PanicHookInfo<'_>) + Sync + Send>>,
+    before: Option<Hook>,
 }
 
 impl Panics {

@@ -79,7 +79,6 @@ enum Kind {
 }
 
 /// In this order.
-
 const KINDS: [Kind; 6] =
     [Kind::Connected, Kind::Connecting, Kind::NeedsLogin, Kind::Failed, Kind::Suspended, Kind::Retrying];
 
@@ -96,14 +95,19 @@ impl Kind {
         }
     }
 
-    const fn words(self) -> &'static str {
-        match self {
-            Self::Connected => "connected",
-            Self::Connecting => "connecting",
-            Self::Retrying => "failed, trying again",
-            Self::NeedsLogin => "needs login",
-            Self::Failed => "failed",
-            Self::Suspended => "suspended",
+    const fn words(self, detail: Detail) -> &'static str {
+        match (self, detail) {
+            (Self::Connected, Detail::Short) => "up",
+            (Self::Connecting, Detail::Short) => "coming",
+            (Self::NeedsLogin, Detail::Short) => "login",
+            (Self::Retrying, Detail::Counts | Detail::Short) => "retrying",
+            (Self::Connected, _) => "connected",
+            (Self::Connecting, _) => "connecting",
+            (Self::Retrying, _) => "failed, trying again",
+            (Self::NeedsLogin, Detail::Counts) => "need login",
+            (Self::NeedsLogin, _) => "needs login",
+            (Self::Failed, _) => "failed",
+            (Self::Suspended, _) => "suspended",
         }
     }
 
@@ -122,6 +126,7 @@ enum Detail {
     Hints,
     Names,
     Counts,
+    Short,
 }
 
 impl Standing {
@@ -143,14 +148,10 @@ impl Standing {
 
     /// The line, with what belongs to its end if there is room.
     pub(super) fn line(&self, look: Look, now: Duration, width: usize, end: Option<&str>) -> Line<'static> {
-        let variants = [Detail::Hints, Detail::Names, Detail::Counts];
+        let variants = [Detail::Hints, Detail::Names, Detail::Counts, Detail::Short];
         let mut lines = variants.iter().map(|detail| self.spans(look, now, *detail));
         let fits = |spans: &Vec<Span<'static>>| columns(spans) <= width;
-        let mut spans = lines.find(fits).unwrap_or_else(|| {
-            let line: String =
-                self.spans(look, now, Detail::Counts).iter().map(|span| &*span.content).collect();
-            vec![Span::raw(cut(&line, width, look))]
-        });
+        let mut spans = lines.find(fits).unwrap_or_else(|| self.most_important(look, now, width));
         let used = columns(&spans);
         if let Some(end) = end.filter(|end| used + 2 + end.width() <= width) {
             spans.push(Span::raw(" ".repeat(width - used - end.width())));
@@ -159,19 +160,22 @@ impl Standing {
         Line::from(spans)
     }
 
+    /// Where not even counts fit: what somebody has to do something about comes first.
+    fn most_important(&self, look: Look, now: Duration, width: usize) -> Vec<Span<'static>> {
+        let mut parts = self.parts(look, now, Detail::Short);
+        parts.sort_by_key(|part| match part.style {
+            BAD => 0,
+            WAITING => 1,
+            _ => 2,
+        });
+        let line: Vec<&str> = parts.iter().map(|part| &*part.content).collect();
+        let style = parts.first().map_or(FAINT, |part| part.style);
+        vec![Span::styled(cut(&line.join(look.dot()), width, look), style)]
+    }
+
     fn spans(&self, look: Look, now: Duration, detail: Detail) -> Vec<Span<'static>> {
-        let mut parts: Vec<Span<'static>> =
-            KINDS.iter().flat_map(|kind| self.parts(*kind, look, now, detail)).collect();
-        if self.n_untrusted > 0 {
-            let hint = if detail == Detail::Hints { " (/mcp trust)" } else { "" };
-            let verb = if self.n_untrusted == 1 { "waits" } else { "wait" };
-            parts.push(Span::styled(format!("{} {verb} for consent{hint}", self.n_untrusted), WAITING));
-        }
-        if parts.is_empty() {
-            parts.push(Span::styled("no servers (/mcp add)", FAINT));
-        }
         let mut spans = Vec::new();
-        for part in parts {
+        for part in self.parts(look, now, detail) {
             if !spans.is_empty() {
                 spans.push(Span::styled(look.dot(), FAINT));
             }
@@ -180,28 +184,43 @@ impl Standing {
         spans
     }
 
-    fn parts(&self, kind: Kind, look: Look, now: Duration, detail: Detail) -> Vec<Span<'static>> {
-        let names: Vec<&str> = self
-            .servers
-            .iter()
-            .filter(|(_, stand)| Kind::of(stand) == Some(kind))
-            .map(|(name, _)| name.as_str())
-            .collect();
+    fn parts(&self, look: Look, now: Duration, detail: Detail) -> Vec<Span<'static>> {
+        let mut parts: Vec<Span<'static>> =
+            KINDS.iter().flat_map(|kind| self.of_kind(*kind, look, now, detail)).collect();
+        if self.n_untrusted > 0 {
+            let verb = if self.n_untrusted == 1 { "waits" } else { "wait" };
+            let words = match detail {
+                Detail::Hints => format!("{} {verb} for consent (/mcp trust)", self.n_untrusted),
+                Detail::Names | Detail::Counts => format!("{} {verb} for consent", self.n_untrusted),
+                Detail::Short => format!("{} {verb}", self.n_untrusted),
+            };
+            parts.push(Span::styled(words, WAITING));
+        }
+        if parts.is_empty() {
+            parts.push(Span::styled("no servers (/mcp add)", FAINT));
+        }
+        parts
+    }
+
+    fn of_kind(&self, kind: Kind, look: Look, now: Duration, detail: Detail) -> Vec<Span<'static>> {
+        let is_it = |stand: &Stand| Kind::of(stand) == Some(kind);
+        let names: Vec<&str> =
+            self.servers.iter().filter(|(_, stand)| is_it(stand)).map(|(name, _)| name.as_str()).collect();
+        if names.is_empty() {
+            return Vec::new();
+        }
         let spinner =
             if kind == Kind::Connecting { format!("{} ", look.spinner(now)) } else { String::new() };
-        let counted = |words: &str| Span::styled(format!("{spinner}{} {words}", names.len()), kind.style());
-        match names.len() {
-            0 => Vec::new(),
-            _ if kind == Kind::Connected => vec![counted(kind.words())],
-            1.. if detail == Detail::Counts || names.len() > MOST_NAMED => {
-                vec![counted(if kind == Kind::NeedsLogin && names.len() > 1 {
-                    "need login"
-                } else {
-                    kind.words()
-                })]
-            }
-            _ => names.iter().map(|name| named(name, kind, &spinner, detail)).collect(),
+        let is_named = matches!(detail, Detail::Hints | Detail::Names) && names.len() <= MOST_NAMED;
+        if kind == Kind::Connected || !is_named {
+            let detail = if detail == Detail::Short { detail } else { Detail::Counts };
+            let words = match (kind, names.len()) {
+                (Kind::NeedsLogin, 1) if detail == Detail::Counts => kind.words(Detail::Names),
+                _ => kind.words(detail),
+            };
+            return vec![Span::styled(format!("{spinner}{} {words}", names.len()), kind.style())];
         }
+        names.iter().map(|name| named(name, kind, &spinner, detail)).collect()
     }
 }
 
@@ -212,7 +231,7 @@ fn named(name: &str, kind: Kind, spinner: &str, detail: Detail) -> Span<'static>
         Kind::Suspended if detail == Detail::Hints => format!(" (/mcp reconnect {name})"),
         _ => String::new(),
     };
-    Span::styled(format!("{spinner}{name} {}{hint}", kind.words()), kind.style())
+    Span::styled(format!("{spinner}{name} {}{hint}", kind.words(detail)), kind.style())
 }
 
 fn columns(spans: &[Span<'_>]) -> usize {
@@ -246,7 +265,13 @@ mod tests {
         let line = |width, end| standing().line(LOOK, Duration::ZERO, width, end).to_string();
         insta::assert_snapshot!(
             [160, 120, 80, 60, 20].map(|width| line(width, Some("opus · 12%"))).join("\n"),
-            @"");
+            @"
+        2 connected · ⠋ github connecting · linear needs login (/mcp reauth linear) · db failed · flaky failed, trying again · 3 wait for consent (/mcp trust)
+        2 connected · ⠋ github connecting · linear needs login · db failed · flaky failed, trying again · 3 wait for consent
+        2 up · ⠋ 1 coming · 1 login · 1 failed · 1 retrying · 3 wait          opus · 12%
+        2 up · ⠋ 1 coming · 1 login · 1 failed · 1 retrying · 3 wait
+        1 failed · 1 retryi…
+        ");
         for width in 0..200 {
             assert!(line(width, Some("end")).width() <= width.max(1));
         }

@@ -163,6 +163,6 @@ fn print(model: &Model, lines: &[Line<'_>]) -> Vec<Effect> {
     if lines.is_empty() {
         return Vec::new();
     }
-    let lines: Vec<String> = lines.iter().map(|line| model.look.paint(line)).collect();
-    vec![Effect::Print(lines.join("\n"))]
+    let text = lines.iter().map(|line| model.look.paint(line) + "\n").collect();
+    vec![Effect::Print(text)]
 }

@@ -18,7 +18,8 @@ pub(super) fn view(model: &Model) -> Frame {
     // One row is left for what was printed last.
     let height = usize::from(model.size.height);
     let most = height.saturating_sub(1).max(1);
-    let has_status = most >= 3;
+    // A question needs the rows more than anything.
+    let has_status = most >= if model.dialogs.is_empty() { 3 } else { 8 };
     let left = most - usize::from(has_status);
     let (mut rows, cursor) =
         if model.dialogs.is_empty() { with_line(model, left) } else { with_question(model, left) };

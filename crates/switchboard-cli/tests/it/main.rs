@@ -12,6 +12,7 @@ mod errors;
 mod examine;
 mod hostile;
 mod import;
+mod interactive;
 mod interrupt;
 mod inventory;
 mod late;

@@ -10,7 +10,7 @@ use super::super::keys::Key;
 use super::super::look::{BAD, FAINT, PLAIN, STRONG};
 use super::super::text::{plain, rows, width, wrap};
 use super::scroll::Scroll;
-use super::{Reply, Room, Shown, Turn, denied, fit};
+use super::{Reply, Room, Shown, Turn, denied, fit, shortened};
 
 /// A call that waits for a yes.
 #[derive(Debug)]
@@ -85,9 +85,7 @@ impl Approve {
         let mut head = self.title(room);
         let left = room.height.saturating_sub(foot.len() + head.len());
         // What is sent counts more than what the server says.
-        let words = self.words(room);
-        let n_words = words.len().min(left.saturating_sub(3)).min(MOST_WORDS);
-        head.extend(words.into_iter().take(n_words));
+        head.extend(shortened(self.words(room), left.saturating_sub(3).min(MOST_WORDS), room));
         let left = room.height.saturating_sub(foot.len() + head.len()).max(1);
         let body = self.arguments.rows(room.look, room.width, left);
         let n_foot = foot.len();

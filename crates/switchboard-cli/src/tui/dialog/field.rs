@@ -97,9 +97,8 @@ impl Field {
             (Entry::Many { options, at, .. }, Edit::Right) => *at = (*at + 1) % options.len(),
             (Entry::Many { options, at, .. }, Edit::Left) => *at = (*at + options.len() - 1) % options.len(),
             (Entry::Many { chosen, at, .. }, Edit::Char(' ')) => {
-                if !chosen.remove(at) {
-                    chosen.insert(*at);
-                }
+                let is_new = !chosen.remove(at);
+                chosen.extend(is_new.then_some(*at));
             }
             _ => {}
         }

@@ -11,7 +11,7 @@ use super::super::keys::Key;
 use super::super::look::{BAD, CHOSEN, FAINT, PLAIN, STRONG, WAITING};
 use super::super::text::{cut, plain, wrap};
 use super::field::{Choice, Entry, Field};
-use super::{Reply, Room, Shown, Turn, fit};
+use super::{Reply, Room, Shown, Turn, fit, shortened};
 
 /// No person fills in more.
 const MOST_FIELDS: usize = 50;
@@ -133,8 +133,7 @@ impl Form {
             Span::raw(format!(" asks: {}", self.message)),
             Span::styled(room.of_many(), FAINT),
         ]);
-        let mut head = wrap(&title, room.width);
-        head.truncate(4);
+        let mut head = shortened(wrap(&title, room.width), (room.height / 2).max(1), room);
         if self.fields.len() > MOST_FIELDS {
             let words = format!("the form has more than {MOST_FIELDS} fields and cannot be filled in here");
             head.push(Line::from(Span::styled(cut(&words, room.width, room.look), BAD)));
@@ -242,8 +241,8 @@ fn field_row(field: &Field, is_focused: bool, room: &Room, label: usize) -> (Lin
     let mut column = None;
     match &field.entry {
         Entry::Text { typed, is_secret, .. } => {
-            let mask = is_secret.then(|| room.look.mask());
-            let (mut lines, (row, at)) = typed.layout(inner, mask);
+            let hidden = is_secret.then(|| room.look.mask());
+            let (mut lines, (row, at)) = typed.layout(inner, hidden);
             spans.extend(lines.swap_remove(row.min(lines.len() - 1)).spans);
             column = Some(used + at);
         }

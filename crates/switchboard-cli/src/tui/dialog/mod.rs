@@ -100,7 +100,7 @@ impl Dialog {
         match self {
             Self::Approve(approve) => approve.key(key, room),
             Self::Form(form) => form.key(key),
-            Self::Visit(visit) => visit.key(key),
+            Self::Visit(visit) => visit.key(key, room),
             Self::Sample(sample) => sample.key(key, room),
         }
     }
@@ -181,4 +181,13 @@ fn fit(
     head.append(&mut body);
     head.append(&mut foot);
     head
+}
+
+/// So many rows at most, with a mark where something is missing.
+fn shortened(mut rows: Vec<Line<'static>>, most: usize, room: &Room) -> Vec<Line<'static>> {
+    if rows.len() > most {
+        rows.truncate(most.saturating_sub(1));
+        rows.extend((most > 0).then(|| Line::from(room.look.more())));
+    }
+    rows
 }

@@ -42,7 +42,7 @@ impl Sample {
             Span::styled(room.of_many(), FAINT),
         ]);
         let head = wrap(&title, room.width);
-        let foot = choices(&[("y", "yes, and pay for it"), ("n", "no")], room);
+        let foot = choices(&[("y", "yes, with your model"), ("n", "no")], room);
         let left = room.height.saturating_sub(head.len() + foot.len()).max(1);
         let body = self.request.rows(room.look, room.width, left);
         (fit(head, body, foot, room.height), None)

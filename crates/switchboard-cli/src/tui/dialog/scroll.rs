@@ -26,7 +26,7 @@ impl Scroll {
 
     /// Whether the key was one for scrolling.
     pub(super) fn key(&mut self, key: Key, width: usize) -> bool {
-        let last = self.all(width).len().saturating_sub(1);
+        let last = self.all(width).len();
         self.top = match key {
             Key::Up => self.top.saturating_sub(1),
             Key::Down => self.top + 1,
@@ -44,13 +44,15 @@ impl Scroll {
         if all.len() <= height || height == 0 {
             return all.into_iter().take(height).collect();
         }
+        if height == 1 && self.top > 0 {
+            return all.into_iter().skip(self.top - 1).take(1).collect();
+        }
         if height == 1 {
             return vec![more(&format!("{} rows, PgDn to read", all.len()), look, width)];
         }
         let shown = height - 1;
         let first = self.top.min(all.len() - shown);
-        let words =
-            format!("rows {}-{} of {}, PgUp and PgDn for the rest", first + 1, first + shown, all.len());
+        let words = format!("rows {}-{} of {}, PgDn and PgUp", first + 1, first + shown, all.len());
         let mut rows: Vec<_> = all.into_iter().skip(first).take(shown).collect();
         rows.push(more(&words, look, width));
         rows

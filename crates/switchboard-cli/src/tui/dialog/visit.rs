@@ -8,9 +8,10 @@ use url::Url;
 
 use super::super::editor::{Edit, Editor};
 use super::super::keys::Key;
-use super::super::look::{BAD, FAINT, PLAIN, STRONG};
-use super::super::text::{plain, rows, wrap};
+use super::super::look::{BAD, FAINT, STRONG};
+use super::super::text::{plain, wrap};
 use super::approve::{choices, field};
+use super::scroll::Scroll;
 use super::{Reply, Room, Shown, Turn, fit};
 
 /// A page that waits to be opened.
@@ -21,6 +22,8 @@ pub(in super::super) struct Visit {
     /// What it says.
     message: String,
     url: String,
+    /// The whole of it, wherever somebody looks.
+    shown: Scroll,
     /// Where it leads; nothing if no browser would go there.
     host: Option<String>,
     state: State,
@@ -60,11 +63,14 @@ impl Visit {
     }
 
     fn new(kind: Kind, server: &str, message: String, url: &str) -> Self {
-        let state = State::Asking;
-        Self { kind, server: plain(server), message, url: url.to_owned(), host: host(url), state }
+        let (shown, state) = (Scroll::new(&plain(url)), State::Asking);
+        Self { kind, server: plain(server), message, url: url.to_owned(), shown, host: host(url), state }
     }
 
-    pub(super) fn key(&mut self, key: Key) -> Turn {
+    pub(super) fn key(&mut self, key: Key, room: &Room) -> Turn {
+        if self.shown.key(key, room.width) {
+            return Turn::Stay;
+        }
         match &mut self.kind {
             Kind::Wish => match key {
                 Key::Edit(Edit::Char('y' | 'Y')) if self.host.is_some() => {
@@ -131,13 +137,14 @@ impl Visit {
             Some(host) => Line::from(vec![Span::styled("host: ", FAINT), Span::styled(plain(host), STRONG)]),
             None => Line::from(Span::styled("this is no address of a page; it is not opened", BAD)),
         }];
-        body.extend(rows(&plain(&self.url), PLAIN, room.width));
         let (foot, cursor) = self.foot(room);
+        // Besides these there is the title.
+        let left = room.height.saturating_sub(foot.len() + body.len() + 1).max(1);
+        body.extend(self.shown.rows(room.look, room.width, left));
         let n_foot = foot.len();
         let rows = fit(wrap(&title, room.width), body, foot, room.height);
-        let cursor =
-            cursor.filter(|_| !rows.is_empty()).map(|column| (rows.len() - n_foot.min(rows.len()), column));
-        (rows, cursor)
+        let row = rows.len().saturating_sub(n_foot);
+        (rows, cursor.map(|column| (row, column)))
     }
 
     fn foot(&self, room: &Room) -> (Vec<Line<'static>>, Option<usize>) {
