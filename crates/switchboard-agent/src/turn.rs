@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 use switchboard::catalog::Catalog;
-use switchboard::glob::matches_glob;
 use switchboard::config::settings::{Chat, Price};
+use switchboard::glob::matches_glob;
 use switchboard::json::Json;
 use switchboard::session::{Scope, Session};
 use tokio_util::sync::CancellationToken;

@@ -33,9 +33,10 @@ pub(super) async fn reload<F: Front>(turn: &mut Turn<'_, F>) -> Result<(), Comma
     let changes = turn.wait("reading the configuration", session.reload()).await?;
     let discovery = turn.session.discovery();
     if turn.context.printer.json {
-        let Changes { added, removed, changed, kept } = &changes;
-        let report =
-            serde_json::json!({"added": added, "removed": removed, "changed": changed, "kept": kept});
+        let Changes { added, removed, changed, kept, waiting } = &changes;
+        let report = serde_json::json!({
+            "added": added, "removed": removed, "changed": changed, "kept": kept, "waiting": waiting,
+        });
         return Ok(turn.context.printer.json(&report)?);
     }
     turn.context.printer.data(&told(&changes))?;
@@ -88,8 +89,9 @@ fn started(changes: &Changes) -> Vec<String> {
 
 /// What a reload did, by what it did.
 fn told(changes: &Changes) -> Vec<String> {
-    let Changes { added, removed, changed, kept } = changes;
-    let groups = [("added", added), ("removed", removed), ("changed", changed), ("kept", kept)];
+    let Changes { added, removed, changed, kept, waiting } = changes;
+    let groups =
+        [("added", added), ("removed", removed), ("changed", changed), ("kept", kept), ("waiting", waiting)];
     let named =
         |names: &Vec<String>| names.iter().map(|name| excerpt(name, 60)).collect::<Vec<_>>().join(", ");
     let mut lines: Vec<String> = groups

@@ -56,7 +56,8 @@ async fn shared<F: Front>(turn: &mut Turn<'_, F>, command: Command) -> Result<()
         | Command::Status { .. }
         | Command::Why { .. }
         | Command::Doctor { .. }) => turn.obey("reading the configuration", command).await,
-        Command::Completions { .. }
+        Command::Chat(_)
+        | Command::Completions { .. }
         | Command::Builtin { .. }
         | Command::Conformance { .. }
         | Command::Schema { .. } => {

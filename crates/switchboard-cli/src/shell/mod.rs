@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use crate::commands::{Context, Outcome, connection, online, trust};
 use crate::error::CommandError;
 use crate::printer::Sink;
+use crate::tui;
 use line::{Input, Slash};
 use notices::Told;
 use turn::Turn;
@@ -42,7 +43,6 @@ pub(crate) trait Front: Send {
     fn print(&mut self, text: &str);
 
     /// A piece of a text that is still being written.
-    #[expect(dead_code, reason = "the words of a model come this way, once one answers")]
     fn stream(&mut self, delta: &str);
 
     /// What is being done right now; nothing when it is done.
@@ -82,8 +82,11 @@ pub(crate) fn run(context: &Context) -> Result<Outcome, CommandError> {
     trust::offer_new(&context, &[])?;
     connection::block_on(async {
         let (shell, questions) = Shell::start(&context).await?;
-        // Here a full terminal takes over.
-        Box::pin(plain::run(&context, shell, questions)).await
+        if tui::is_capable(&context.env) {
+            Box::pin(tui::run(&context, shell, questions)).await
+        } else {
+            Box::pin(plain::run(&context, shell, questions)).await
+        }
     })??;
     Ok(Outcome::Done)
 }

@@ -61,6 +61,9 @@ impl Notices {
                     self.told.forget();
                     Vec::new()
                 }
+                Event::Problem { problem } => {
+                    vec![format!("{FAINT}{}{FAINT:#}", excerpt(&problem.message, 300))]
+                }
                 Event::Said { .. } | Event::TooLarge { .. } => Vec::new(),
             };
             if !lines.is_empty() {

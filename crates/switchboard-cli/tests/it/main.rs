@@ -31,6 +31,7 @@ mod status;
 mod switch;
 mod terminal;
 mod trust;
+mod tui;
 mod why;
 
 use std::process::{Command, Stdio};
