@@ -17,6 +17,7 @@ mod prompt;
 mod read;
 mod remove;
 mod schema;
+mod serve;
 mod status;
 mod switch;
 mod test;
@@ -139,6 +140,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError
         Command::Doctor { connect } => doctor::run(context, connect),
         Command::Completions { shell } => completions::run(context, shell),
         Command::Schema { file } => schema::run(context, file),
+        Command::Serve(serve) => serve::run(context, serve),
         Command::Builtin { server: BuiltinArg::Thinking } => builtin::run(),
     }
 }

@@ -25,4 +25,4 @@ pub use policy::{Decision, decide};
 pub use shape::{Shaped, shape};
 pub use spill::{Spilled, spill};
 
-pub(crate) use perform::{connected, perform, with_link};
+pub(crate) use perform::{connected, is_safe, perform, run_errand, with_link};

@@ -19,6 +19,7 @@ use super::glance::{id_in, is_of_the_server, log_line, number, subscription, tex
 use super::message::{self, AnswerId, Fault, Incoming};
 use super::notices::Notices;
 use super::trace::Trace;
+use crate::host::Behalf;
 use crate::json::Json;
 use crate::notice::{Notice, Progress};
 use crate::secret::Secrets;
@@ -91,6 +92,8 @@ pub(crate) enum Beat {
     Progress(Progress),
     /// A subscription was granted: the parameters say what of it.
     Granted(Json),
+    /// A line for the log, on the request's own stream.
+    Said(Notice),
 }
 
 /// Something the server wants from us.
@@ -100,6 +103,8 @@ pub(crate) enum Question {
         id: Json,
         method: String,
         params: Option<Json>,
+        /// Who answers it, if it is about a request somebody answers for.
+        behalf: Option<Behalf>,
         /// Held until it is answered.
         room: OwnedSemaphorePermit,
     },
@@ -148,6 +153,7 @@ struct Pending {
     reply: oneshot::Sender<Result<Json, Cause>>,
     beats: Option<mpsc::Sender<Beat>>,
     wants: Wants,
+    behalf: Option<Behalf>,
 }
 
 /// One request on its way. Dropping it forgets the request; an answer that comes later is a stray.
@@ -186,7 +192,7 @@ impl Router {
     }
 
     /// Opens an entry. Fails with what was lost if the connection is gone.
-    pub(crate) fn register(self: &Arc<Self>, wants: Wants) -> Result<Ticket, Cause> {
+    pub(crate) fn register(self: &Arc<Self>, wants: Wants, behalf: Option<Behalf>) -> Result<Ticket, Cause> {
         let id = self.fresh_id();
         let (reply, receiver) = oneshot::channel();
         let (beats, beat_receiver) = match wants {
@@ -201,7 +207,7 @@ impl Router {
         if let Some(cause) = self.lost.borrow().clone() {
             return Err(cause);
         }
-        state.pending.insert(id, Pending { reply, beats, wants });
+        state.pending.insert(id, Pending { reply, beats, wants, behalf });
         let router = Arc::clone(self);
         Ok(Ticket { id, reply: receiver, beats: beat_receiver, stage: Arc::default(), router })
     }
@@ -266,11 +272,11 @@ impl Router {
                 }
                 Ok(Incoming::Request { id, method, params }) => {
                     understood = true;
-                    self.ask(id, method, params);
+                    self.ask(id, method, params, via);
                 }
                 Ok(Incoming::Notification { method, params }) => {
                     understood = true;
-                    self.notify(method, params);
+                    self.notify(method, params, via);
                 }
                 Err(why) => self.count_noise(text, &why),
             }
@@ -326,11 +332,12 @@ impl Router {
     }
 
     /// A server that asks faster than anybody can answer loses its questions, not our memory.
-    fn ask(&self, id: Json, method: String, params: Option<Json>) {
+    fn ask(&self, id: Json, method: String, params: Option<Json>, via: Via) {
+        let behalf = self.lock().behalf(via);
         let kib = params.as_ref().map_or(0, Json::len) / 1024 + 1;
         let kib = u32::try_from(kib).unwrap_or(QUESTION_ROOM).min(QUESTION_ROOM);
         match Arc::clone(&self.question_room).try_acquire_many_owned(kib) {
-            Ok(room) => self.pass_on(Question::Ask { id, method, params, room }),
+            Ok(room) => self.pass_on(Question::Ask { id, method, params, behalf, room }),
             // Its number is small enough to keep, so that it is told.
             Err(_) => self.pass_on(Question::NoRoom { id }),
         }
@@ -342,7 +349,7 @@ impl Router {
         }
     }
 
-    fn notify(&self, method: String, params: Option<Json>) {
+    fn notify(&self, method: String, params: Option<Json>, via: Via) {
         let notice = match method.as_str() {
             "notifications/progress" => return self.progress(params),
             "notifications/cancelled" => return self.cancelled(params),
@@ -361,7 +368,13 @@ impl Router {
             }
             _ => Notice::Other { method, params },
         };
-        self.notices.push(notice);
+        match (via, &notice) {
+            // What is said on the stream of somebody's request is for them alone.
+            (Via::Stream(id), Notice::Log { .. }) if self.lock().is_on_behalf(id) => {
+                self.beat(id, Beat::Said(notice));
+            }
+            _ => self.notices.push(notice),
+        }
     }
 
     fn progress(&self, params: Option<Json>) {
@@ -453,6 +466,28 @@ impl Router {
 }
 
 impl State {
+    /// Who answers a question that came this way. On a common stream nothing says which request it is about, so it must
+    /// be clear whose it is.
+    fn behalf(&self, via: Via) -> Option<Behalf> {
+        match via {
+            Via::Body(id) | Via::Stream(id) => self.pending.get(&id)?.behalf.clone(),
+            Via::Common => {
+                let mut open: Vec<_> = self
+                    .pending
+                    .iter()
+                    .filter_map(|(id, pending)| Some((id, pending.behalf.as_ref()?)))
+                    .collect();
+                open.sort_by_key(|(id, _)| **id);
+                let (_, last) = open.last()?;
+                open.iter().all(|(_, behalf)| behalf.owner == last.owner).then(|| (*last).clone())
+            }
+        }
+    }
+
+    fn is_on_behalf(&self, id: u64) -> bool {
+        self.pending.get(&id).is_some_and(|pending| pending.behalf.is_some())
+    }
+
     /// An error without an id on a common stream can only mean the one request that is open.
     fn only(&mut self) -> Option<Pending> {
         let mut ids = self.pending.keys();
