@@ -115,6 +115,8 @@ fn one(text: &Json) -> Result<Message, RpcError> {
     match envelope.id.map(part) {
         Some(id) if is_id(&id) => Ok(Message::Request(Request { id, method, params })),
         Some(_) => Err(invalid("the id has to be a text or a whole number")),
+        // An id that is `null` reads as none at all.
+        None if text.get("id").is_some() => Err(invalid("the id has to be a text or a whole number")),
         None => Ok(Message::Notification { method, params }),
     }
 }
