@@ -57,6 +57,7 @@ async fn shared<F: Front>(turn: &mut Turn<'_, F>, command: Command) -> Result<()
         | Command::Why { .. }
         | Command::Doctor { .. }) => turn.obey("reading the configuration", command).await,
         Command::Chat(_)
+        | Command::Serve(_)
         | Command::Completions { .. }
         | Command::Builtin { .. }
         | Command::Conformance { .. }
