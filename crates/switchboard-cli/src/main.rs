@@ -9,6 +9,7 @@ mod printer;
 mod progress;
 mod report;
 mod table;
+mod telemetry;
 mod terminal;
 mod thinking;
 mod visitor;

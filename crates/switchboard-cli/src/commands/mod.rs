@@ -31,12 +31,14 @@ use std::process::ExitCode;
 use clap::Parser;
 use switchboard::config::edit::OwnFile;
 use switchboard::config::write::Privacy;
+use switchboard::context;
 use switchboard::sources::places;
 use switchboard::{Discovery, Env, Options, Provider, Scope, Server, Transport, discover};
 
 use crate::args::{BuiltinArg, Cli, Command, ScopeArg};
 use crate::error::{CommandError, Kind};
 use crate::printer::{Printer, Volume};
+use crate::telemetry::Telemetry;
 
 /// The verb that makes this program the guard of a server instead.
 pub(crate) const GUARD: &str = "__guard";
@@ -46,11 +48,18 @@ pub(crate) const ADD_ONE: &str =
     "Add one: switchboard add NAME -- COMMAND, or switchboard add NAME --url URL";
 
 /// What every command gets.
-#[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) env: Env,
     pub(crate) options: Options,
     pub(crate) printer: Printer,
+    /// Tells where the work stands in a trace.
+    pub(crate) trace: Option<context::Source>,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("options", &self.options).finish_non_exhaustive()
+    }
 }
 
 impl Context {
@@ -86,7 +95,15 @@ pub(crate) fn run() -> ExitCode {
         Ok(context) => context,
         Err(error) => return failed(&mute, &error, None),
     };
-    match dispatch(cli.command, &context) {
+    let verb = || verb(&cli.command);
+    let telemetry = match Telemetry::start(&context.env, cli.global.log_file.as_deref(), verb) {
+        Ok(telemetry) => telemetry,
+        Err(error) => return failed(&context.printer, &error, Some(&context.env)),
+    };
+    let context = Context { trace: telemetry.source(), ..context };
+    let done = telemetry.run(|| dispatch(cli.command, &context));
+    telemetry.finish();
+    match done {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Broken) => ExitCode::from(Kind::Usage as u8),
         Err(error) => failed(&context.printer, &error, Some(&context.env)),
@@ -97,7 +114,14 @@ fn context(cli: &Cli, volume: Volume) -> Result<Context, CommandError> {
     let env = env(cli.global.directory.as_deref())?;
     let options = Options { trust_all: cli.global.trust, ..Options::default() };
     let printer = Printer::new(&env, cli.global.json, volume);
-    Ok(Context { env, options, printer })
+    Ok(Context { env, options, printer, trace: None })
+}
+
+/// The name of a command, without what was typed after it.
+fn verb(command: &Command) -> String {
+    let shown = format!("{command:?}");
+    let end = shown.find(|c: char| !c.is_alphanumeric()).unwrap_or(shown.len());
+    shown[..end].to_lowercase()
 }
 
 /// The surroundings, as if started in that directory.

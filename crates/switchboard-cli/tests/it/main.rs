@@ -26,6 +26,7 @@ mod screen;
 mod shapes;
 mod status;
 mod switch;
+mod telemetry;
 mod terminal;
 mod trust;
 mod why;
