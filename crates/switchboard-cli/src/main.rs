@@ -2,16 +2,19 @@
 
 mod age;
 mod args;
+mod ask;
 mod commands;
 mod complete;
 mod error;
 mod printer;
 mod progress;
 mod report;
+mod shell;
 mod table;
 mod telemetry;
 mod terminal;
 mod thinking;
+mod tui;
 mod visitor;
 
 use std::process::ExitCode;

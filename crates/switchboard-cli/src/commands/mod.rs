@@ -1,44 +1,48 @@
 //! One verb a file. Here: what they share, and which is run.
 
-mod add;
+pub(crate) mod add;
 mod builtin;
-mod call;
+pub(crate) mod call;
+mod chat;
 mod completions;
 mod conformance;
-mod connection;
+pub(crate) mod connection;
 mod doctor;
 mod import;
-mod list;
+pub(crate) mod list;
 mod listing;
-mod login;
-mod offers;
-mod online;
-mod prompt;
-mod read;
+pub(crate) mod login;
+pub(crate) mod offers;
+pub(crate) mod online;
+pub(crate) mod prompt;
+pub(crate) mod read;
 mod remove;
 mod schema;
 mod status;
 mod switch;
 mod test;
-mod tools;
-mod trust;
+pub(crate) mod tools;
+pub(crate) mod trust;
 mod why;
-mod wizard;
+pub(crate) mod wizard;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use switchboard::config::edit::OwnFile;
 use switchboard::config::write::Privacy;
 use switchboard::context;
 use switchboard::sources::places;
 use switchboard::{Discovery, Env, Options, Provider, Scope, Server, Transport, discover};
+use tokio_util::sync::CancellationToken;
 
 use crate::args::{BuiltinArg, Cli, Command, ScopeArg};
+use crate::ask::{Ask, Lines};
 use crate::error::{CommandError, Kind};
 use crate::printer::{Printer, Volume};
 use crate::telemetry::Telemetry;
+use crate::{shell, terminal};
 
 /// The verb that makes this program the guard of a server instead.
 pub(crate) const GUARD: &str = "__guard";
@@ -48,10 +52,15 @@ pub(crate) const ADD_ONE: &str =
     "Add one: switchboard add NAME -- COMMAND, or switchboard add NAME --url URL";
 
 /// What every command gets.
+#[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) env: Env,
     pub(crate) options: Options,
     pub(crate) printer: Printer,
+    /// What somebody types, line by line.
+    pub(crate) lines: Lines,
+    /// Stops what is being done, besides Ctrl-C.
+    pub(crate) cancel: CancellationToken,
     /// Tells where the work stands in a trace.
     pub(crate) trace: Option<context::Source>,
 }
@@ -65,6 +74,24 @@ impl std::fmt::Debug for Context {
 impl Context {
     pub(crate) fn discover(&self) -> Discovery {
         discover(&self.env, self.options)
+    }
+
+    /// Whether somebody can be asked.
+    pub(crate) fn can_ask(&self) -> bool {
+        terminal::is_interactive() && !self.printer.json && self.printer.is_direct()
+    }
+
+    /// Questions to whoever sits there.
+    pub(crate) fn ask(&self) -> Ask<'_> {
+        Ask::new(self)
+    }
+
+    /// Resolves when somebody wants it to stop.
+    pub(crate) async fn stopped(&self) {
+        tokio::select! {
+            () = connection::ctrl_c() => {}
+            () = self.cancel.cancelled() => {}
+        }
     }
 }
 
@@ -90,18 +117,24 @@ pub(crate) fn run() -> ExitCode {
     if cli.global.no_color {
         anstream::ColorChoice::Never.write_global();
     }
-    let mute = Printer { json: cli.global.json, volume, width: None };
+    let mute = Printer::early(cli.global.json, volume);
     let context = match context(&cli, volume) {
         Ok(context) => context,
         Err(error) => return failed(&mute, &error, None),
     };
-    let verb = || verb(&cli.command);
+    if cli.command.is_none() && (!terminal::is_lived_in() || context.printer.json) {
+        return usage(&nothing_to_do());
+    }
+    let verb = || cli.command.as_ref().map_or_else(|| "session".to_owned(), verb);
     let telemetry = match Telemetry::start(&context.env, cli.global.log_file.as_deref(), verb) {
         Ok(telemetry) => telemetry,
         Err(error) => return failed(&context.printer, &error, Some(&context.env)),
     };
     let context = Context { trace: telemetry.source(), ..context };
-    let done = telemetry.run(|| dispatch(cli.command, &context));
+    let done = telemetry.run(|| match cli.command {
+        Some(command) => dispatch(command, &context),
+        None => shell::run(&context),
+    });
     telemetry.finish();
     match done {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
@@ -114,7 +147,8 @@ fn context(cli: &Cli, volume: Volume) -> Result<Context, CommandError> {
     let env = env(cli.global.directory.as_deref())?;
     let options = Options { trust_all: cli.global.trust, ..Options::default() };
     let printer = Printer::new(&env, cli.global.json, volume);
-    Ok(Context { env, options, printer, trace: None })
+    let (lines, cancel) = (Lines::default(), CancellationToken::new());
+    Ok(Context { env, options, printer, lines, cancel, trace: None })
 }
 
 /// The name of a command, without what was typed after it.
@@ -122,6 +156,15 @@ fn verb(command: &Command) -> String {
     let shown = format!("{command:?}");
     let end = shown.find(|c: char| !c.is_alphanumeric()).unwrap_or(shown.len());
     shown[..end].to_lowercase()
+}
+
+/// The error of a line without a command where nobody sits.
+fn nothing_to_do() -> clap::Error {
+    let strict = Cli::command().arg_required_else_help(true).subcommand_required(true);
+    let parsed = strict.try_get_matches_from(std::env::args_os());
+    parsed
+        .err()
+        .unwrap_or_else(|| Cli::command().error(clap::error::ErrorKind::MissingSubcommand, "no command"))
 }
 
 /// The surroundings, as if started in that directory.
@@ -136,7 +179,7 @@ pub(crate) fn env(directory: Option<&Path>) -> Result<Env, CommandError> {
     Ok(env.with_cwd(dir))
 }
 
-fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError> {
+pub(crate) fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError> {
     match command {
         Command::List { all } => list::run(context, all),
         Command::Why { name } => why::run(context, &name),
@@ -147,6 +190,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError
         Command::Disable { name } => switch::run(context, &name, switch::Off),
         Command::Tools(listing) => tools::run(context, &listing),
         Command::Call(call) => call::run(context, &call),
+        Command::Chat(chat) => chat::run(context, &chat),
         Command::Resources(listing) => offers::resources(context, &listing),
         Command::Prompts(listing) => offers::prompts(context, &listing),
         Command::Read { uri, server } => read::run(context, &uri, server.as_deref()),
@@ -180,7 +224,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         let text = error.to_string();
         let line =
             text.lines().next().and_then(|line| line.strip_prefix("error: ")).unwrap_or(&message).to_owned();
-        let printer = Printer { json: true, volume: Volume::Normal, width: None };
+        let printer = Printer::early(true, Volume::Normal);
         return failed(&printer, &CommandError::usage("usage", line), None);
     }
     // A closed pipe is no error.

@@ -4,6 +4,7 @@
 
 mod add;
 mod builtin;
+mod chat;
 mod completions;
 mod consent;
 mod doctor;
@@ -12,6 +13,7 @@ mod errors;
 mod examine;
 mod hostile;
 mod import;
+mod interactive;
 mod interrupt;
 mod inventory;
 mod late;
@@ -23,12 +25,14 @@ mod online;
 mod reference;
 mod remove;
 mod screen;
+mod seat;
 mod shapes;
 mod status;
 mod switch;
 mod telemetry;
 mod terminal;
 mod trust;
+mod tui;
 mod why;
 
 use std::process::{Command, Stdio};

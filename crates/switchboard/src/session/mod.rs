@@ -108,7 +108,7 @@ impl Session {
             commands: crate::resolve::Commands::default(),
             host: Arc::clone(&options.host),
             web: Arc::new(Web::default()),
-            keys: Keys::of(&options.env, options.logins.clone()),
+            keys: Keys::of(&options.env, options.logins.clone().with(&discovery.settings.login)),
             guard: options.guard.clone(),
             limits: options.limits,
             timeout: options.timeout.or(discovery.settings.timeout_override),
