@@ -3,6 +3,7 @@
 //! The project's file comes before the user's, but may only set what cannot weaken the user's safety.
 //! A bad value is a [`Problem`] and is ignored.
 
+mod chat;
 mod login;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,9 @@ use crate::provider::Provider;
 use crate::sources::tree::{LastKeys, Node, Value};
 use crate::sources::{SettingsFile, nearest};
 use crate::visible::excerpt;
+
+use chat::ChatSchema;
+pub use chat::{Chat, Price};
 
 /// How Switchboard behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,13 +85,24 @@ pub enum Rule {
 impl Rule {
     const WORDS: &str = "`auto`, `writes`, `never` or `deny`";
 
-    fn from_word(word: &str) -> Option<Self> {
+    /// The rule a word stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
         match word {
             "auto" => Some(Self::Auto),
             "writes" => Some(Self::Writes),
             "never" => Some(Self::Never),
             "deny" => Some(Self::Deny),
             _ => None,
+        }
+    }
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Writes => "writes",
+            Self::Never => "never",
+            Self::Deny => "deny",
         }
     }
 }
@@ -102,17 +117,6 @@ pub enum NameStyle {
     Letters,
     /// `mcp__<server>_<tool>`.
     Double,
-}
-
-/// Which model to talk to.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Chat {
-    /// `provider/name`.
-    pub model: Option<String>,
-    /// The provider, if the model does not name it.
-    pub provider: Option<String>,
-    /// Where the provider is reached.
-    pub base_url: Option<String>,
 }
 
 /// Settings of Switchboard.
@@ -173,17 +177,6 @@ struct ToolNames {
 struct Output {
     /// How many bytes of a result a model is shown. 51200 when missing.
     max_bytes: Option<u64>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct ChatSchema {
-    /// `provider/name`.
-    model: Option<String>,
-    /// The provider, if the model does not name it.
-    provider: Option<String>,
-    /// Where the provider is reached.
-    base_url: Option<String>,
 }
 
 /// Keys, and whether a project's file may set them.
@@ -281,19 +274,7 @@ impl Reader {
                 Some(bytes) if bytes > 0 => reader.settings.max_output_bytes = bytes,
                 _ => reader.bad("output.maxBytes", node, "a number of bytes, 1 or more"),
             }),
-            "chat" => self.object(name, node, &["model", "provider", "baseUrl"], |reader, part, node| {
-                let Some(text) = node.text().map(str::to_owned) else {
-                    return reader.bad(&format!("chat.{part}"), node, "a string");
-                };
-                match part {
-                    "baseUrl" if !text.starts_with("http://") && !text.starts_with("https://") => {
-                        reader.bad("chat.baseUrl", node, "an address that starts with http:// or https://");
-                    }
-                    "model" => reader.settings.chat.model = Some(text),
-                    "provider" => reader.settings.chat.provider = Some(text),
-                    _ => reader.settings.chat.base_url = Some(text),
-                }
-            }),
+            "chat" => self.chat(node),
             _ => {}
         }
     }
