@@ -107,7 +107,7 @@ impl Steps {
 }
 
 impl Model for Steps {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "test/steps"
     }
 

@@ -39,6 +39,7 @@ pub(super) fn run(context: &Context, chat: &Chat) -> Result<Outcome, CommandErro
     let work = async |session: &Session, progress: &Progress| {
         let teller = Teller { context, chat, progress, notes: Mutex::default() };
         let done = headless(&teller, session, &chosen, &prompt).await;
+        teller.say_the_rest(session);
         if let (true, Err(error)) = (chat.stream_json, &done) {
             let mut line = error.to_json();
             line["type"] = json!("error");
@@ -90,13 +91,9 @@ async fn headless(
     chosen: &Chosen,
     prompt: &str,
 ) -> Result<(), CommandError> {
-    let (context, chat) = (teller.context, teller.chat);
+    let chat = teller.chat;
     let discovery = session.discovery();
     let errors = session.errors();
-    online::say_errors(context, &errors);
-    if chat.only.is_empty() {
-        online::say_who_waits(context, &discovery);
-    }
     listing::required(&discovery, &session.servers(), &chat.only)?;
     let mut settings = Settings::of(&discovery.settings.chat, chosen);
     settings.deny.clone_from(&chat.deny);
@@ -110,11 +107,12 @@ async fn headless(
     }
     let model = providers::connect(chosen).map_err(|error| failed(&error))?;
     let mut agent = Agent::new(session.clone(), Arc::new(model), settings);
-    teller.begin(chosen, &agent, online::error_rows(&errors))?;
+    let errors = online::error_rows(&errors);
+    teller.begin(chosen, &agent, &errors)?;
     let mut on_event = |event: Event| teller.hear(&event);
     let turn = agent.turn(Input::from(prompt), &mut on_event, &CancellationToken::new()).await;
     let turn = turn.map_err(|error| failed(&error))?;
-    teller.end(&turn, chosen, online::error_rows(&errors))?;
+    teller.end(&turn, chosen, errors)?;
     verdict(&turn)
 }
 
@@ -186,7 +184,7 @@ struct Teller<'t> {
 }
 
 impl Teller<'_> {
-    fn begin(&self, chosen: &Chosen, agent: &Agent, errors: Vec<ErrorRow>) -> Result<(), CommandError> {
+    fn begin(&self, chosen: &Chosen, agent: &Agent, errors: &[ErrorRow]) -> Result<(), CommandError> {
         self.progress.say(format!("asking {}", chosen.full_name()));
         if self.chat.stream_json {
             let block = agent.block();
@@ -241,15 +239,24 @@ impl Teller<'_> {
         } else {
             printer.text(&turn.text)?;
         }
-        for note in self.notes.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            printer.remark(note);
-        }
         if turn.denied > 0 {
             let n = turn.denied;
             let was = if n == 1 { "was" } else { "were" };
-            printer.remark(&format!("{n} call{} {was} not allowed; --allow GLOB allows what it fits", s(n)));
+            self.note(format!("{n} call{} {was} not allowed; --allow GLOB allows what it fits", s(n)));
         }
         Ok(())
+    }
+
+    /// What happened on the way, and what is wrong with servers, once the line of progress is gone.
+    fn say_the_rest(&self, session: &Session) {
+        self.progress.end();
+        for note in self.notes.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            self.context.printer.remark(note);
+        }
+        online::say_errors(self.context, &session.errors());
+        if self.chat.only.is_empty() {
+            online::say_who_waits(self.context, &session.discovery());
+        }
     }
 }
 

@@ -50,7 +50,8 @@ fn place(verb: &str, argument: &str) -> Option<Place> {
         ("status", "names") => Place::Servers(Which::Any),
         ("tools" | "resources" | "prompts", "servers")
         | ("test" | "reauth" | "unauth", "name")
-        | ("call" | "read" | "prompt", "server") => Place::Servers(Which::Connectable),
+        | ("call" | "read" | "prompt", "server")
+        | ("chat", "only") => Place::Servers(Which::Connectable),
         ("trust", "names") => Place::Servers(Which::Waiting),
         ("untrust", "names") => Place::Servers(Which::Approved),
         ("enable", "name") => Place::Servers(Which::Off),

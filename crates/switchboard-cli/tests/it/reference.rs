@@ -55,9 +55,10 @@ fn problems() {
         writeln!(page, "| `{}` | {} | {} |", code.as_str(), code.severity().as_str(), code.meaning())
             .unwrap();
     }
-    page.push_str("\n## Errors\n\nWhy a server cannot be reached or does not answer, or a call is not made.\n\n| code | meaning |\n|---|---|\n");
+    page.push_str("\n## Errors\n\nWhy a server cannot be reached or does not answer, a call is not made, or a model gives no answer.\n\n| code | meaning |\n|---|---|\n");
     let codes = switchboard::resolve::CODES.iter().chain(switchboard::auth::CODES);
-    for (code, meaning) in codes.chain(switchboard::wire::CODES).chain(switchboard::calls::CODES) {
+    let codes = codes.chain(switchboard::wire::CODES).chain(switchboard::calls::CODES);
+    for (code, meaning) in codes.chain(switchboard_agent::error::CODES) {
         writeln!(page, "| `{code}` | {meaning} |").unwrap();
     }
     golden(&workspace().join("docs/problems.md"), &page);
