@@ -36,10 +36,10 @@ const EXIT_CODES: &str = "
 | code | meaning |
 |---|---|
 | 0 | done |
-| 1 | failed: a file could not be written, the output could not be printed |
-| 2 | usage or configuration: a wrong argument, a name that exists or does not, a broken file; `doctor` found an error |
-| 3 | login needed: the server wants to know who asks |
-| 4 | unreachable: the server does not start, does not answer or does not speak MCP |
+| 1 | failed: a file could not be written, the output could not be printed, a model did not come to its end |
+| 2 | usage or configuration: a wrong argument, a name that exists or does not, a broken file, no model or key; `doctor` found an error |
+| 3 | login needed: the server wants to know who asks, or the model's provider does not take the key |
+| 4 | unreachable: the server does not start, does not answer or does not speak MCP, or the model cannot be reached |
 | 5 | the tool reported an error |
 | 6 | outcome unknown: the tool may have run, and there is no answer |
 | 7 | not approved: consent is needed and nobody could be asked |
