@@ -5,7 +5,7 @@
 //! and those the model has found or used, each appended where the last one ended: what was sent before stays the same.
 
 use switchboard::catalog::{Catalog, Entry};
-use switchboard::config::matches_glob;
+use switchboard::glob::matches_glob;
 use switchboard::json::Json;
 
 use crate::clean::{cap, clean, clean_schema};

@@ -7,15 +7,16 @@ use switchboard::Provider;
 
 /// The MCP runtime for coding agents: every server you have configured, in any tool.
 #[derive(Debug, Parser)]
-#[command(name = "switchboard", version, arg_required_else_help = true, propagate_version = true)]
+#[command(name = "switchboard", version, propagate_version = true)]
 #[command(
     after_help = "Servers of projects and of other tools start nothing until you approve them: see `switchboard help trust`."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
+    /// Without one, in a terminal: the interactive session
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 #[derive(Debug, Args)]

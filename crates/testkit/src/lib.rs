@@ -3,6 +3,7 @@
 
 pub mod connect;
 mod fake;
+pub mod keyring;
 pub mod logins;
 mod mark;
 mod model;

@@ -16,7 +16,7 @@ use switchboard::session::Found;
 use switchboard::visible::excerpt;
 use tokio_util::sync::CancellationToken;
 
-use super::{Agent, Input, OnEvent, Stop, ToolCall, Turn, fits};
+use super::{Agent, Input, OnEvent, Stop, ToolCall, Turn};
 use crate::block::{self, DELEGATE, SEARCH};
 use crate::clean::clean;
 use crate::event::{Event, Fate};
@@ -204,10 +204,6 @@ impl Agent {
     }
 
     async fn call(&self, entry: &Entry, arguments: &Json) -> Done {
-        if fits(&self.settings.deny, &entry.name, &entry.server, &entry.tool.name) {
-            let why = format!("Error: not allowed: the user denies `{}` in this conversation", entry.name);
-            return Done::failed(Fate::Denied, why);
-        }
         match self.session.call_entry(entry, arguments, Request::default()).await {
             Ok(outcome) => brought(&outcome),
             Err(error) => {

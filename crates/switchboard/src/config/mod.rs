@@ -15,7 +15,7 @@ pub mod trust;
 pub mod validate;
 pub mod write;
 
-pub use plan::{Because, Options, Plan, Server, SetAside, State, matches_glob};
+pub use plan::{Because, Options, Plan, Server, SetAside, State};
 pub use settings::Settings;
 pub use spec::{Endpoint, Field, ServerSpec, Stdio, Transport};
 pub use trust::{Approvals, Approved, Asked, Consent};

@@ -4,6 +4,7 @@
 //! A bad value is a [`Problem`] and is ignored.
 
 mod chat;
+mod login;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,6 +12,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::login::LoginSchema;
+pub use self::login::{Keyring, Login};
 use crate::declared::Limit;
 use crate::env::{Env, SWITCHBOARD_MCP_TIMEOUT_MS, SWITCHBOARD_STARTUP_WINDOW_MS};
 use crate::origin::{Origin, Scope};
@@ -42,6 +45,8 @@ pub struct Settings {
     pub max_output_bytes: u64,
     /// The model to talk to.
     pub chat: Chat,
+    /// How logins are made and kept.
+    pub login: Login,
     /// Overrides the timeout of every server.
     pub timeout_override: Option<Limit>,
 }
@@ -57,6 +62,7 @@ impl Default for Settings {
             tool_names: NameStyle::Standard,
             max_output_bytes: 50 * 1024,
             chat: Chat::default(),
+            login: Login::default(),
             timeout_override: None,
         }
     }
@@ -79,13 +85,24 @@ pub enum Rule {
 impl Rule {
     const WORDS: &str = "`auto`, `writes`, `never` or `deny`";
 
-    fn from_word(word: &str) -> Option<Self> {
+    /// The rule a word stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
         match word {
             "auto" => Some(Self::Auto),
             "writes" => Some(Self::Writes),
             "never" => Some(Self::Never),
             "deny" => Some(Self::Deny),
             _ => None,
+        }
+    }
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Writes => "writes",
+            Self::Never => "never",
+            Self::Deny => "deny",
         }
     }
 }
@@ -126,6 +143,8 @@ pub struct SettingsSchema {
     output: Option<Output>,
     /// The model to talk to. User file only.
     chat: Option<ChatSchema>,
+    /// Logins. User file only.
+    login: Option<LoginSchema>,
     /// Servers in co-cli's shape. In a project's file they replace those of the user's file.
     #[serde(rename = "mcp_servers")]
     mcp_servers: Option<BTreeMap<String, super::file::ServerEntry>>,
@@ -170,6 +189,7 @@ const KEYS: &[(&str, bool)] = &[
     ("toolNames", true),
     ("output", true),
     ("chat", false),
+    ("login", false),
     ("mcp_servers", true),
     ("$schema", true),
 ];
@@ -241,6 +261,7 @@ impl Reader {
             },
             "providers" => self.object(name, node, &["disabled"], Self::providers),
             "approval" => self.approval(node),
+            "login" => self.login(node),
             "toolNames" => self.object(name, node, &["style"], |reader, _, node| {
                 reader.settings.tool_names = match node.text() {
                     Some("standard") => NameStyle::Standard,
