@@ -2,6 +2,7 @@
 
 mod age;
 mod args;
+mod ask;
 mod commands;
 mod complete;
 mod error;

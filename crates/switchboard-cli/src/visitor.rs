@@ -103,8 +103,8 @@ async fn pasted() -> Visited {
     }
 }
 
-/// Opens the address on this machine, if it has a screen.
-pub(crate) fn open_here(env: &Env, url: &str) -> bool {
+/// Opens a page that somebody agreed to open, where there is a browser.
+pub(crate) fn opened(env: &Env, url: &str) -> bool {
     where_to(env, Browser::Open) == Browser::Open && open(url)
 }
 

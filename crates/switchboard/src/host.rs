@@ -1,13 +1,19 @@
 //! What an embedding agent answers for us when a server asks: the user, the model, the folders.
 //!
 //! A server's question travels forward to the host with everything it needs to know, and the answer comes back on
-//! the slot the question came with. Who has nobody to ask uses [`Headless`], which declines politely.
+//! the slot the question came with. Who has nobody to ask uses [`Headless`], which declines politely, or [`Ruled`], which
+//! also has rules for calls.
+
+mod ruled;
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::Arc;
 
 use crate::json::Json;
+
+pub use ruled::{Answered, Judgement, Ruled, Rules, Tally};
 
 /// An answer that may take its time, as a person does.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -28,14 +34,61 @@ pub trait Host: Send + Sync + 'static {
         Box::pin(std::future::ready(nobody(&question)))
     }
 
+    /// Why a tool may not be called whatever the rules for it say, if so. It is asked about every call, so it must be
+    /// quick. The name is that of the catalog; server and tool are what it stands for.
+    fn forbids(&self, _name: &str, _server: &str, _tool: &str) -> Option<String> {
+        None
+    }
+
     /// A page to log in at. Whoever shows it must show the whole address and open nothing without consent. Without anybody
     /// to show it to, nobody logs in.
     fn visit(&self, _page: Page) -> Reply<'_, Visited> {
         Box::pin(std::future::ready(Visited::Declined))
     }
 
+    /// A question as it came, for a host that passes it on to somebody who speaks the protocol; nothing if it is to be
+    /// taken apart and asked with the other methods.
+    fn pass(&self, _question: Passed) -> Option<Reply<'_, Result<Json, Refusal>>> {
+        None
+    }
+
     /// A question to the model: the parameters of `sampling/createMessage`, and its result or why not.
     fn sample(&self, server: String, params: Json) -> Reply<'_, Result<Json, String>>;
+}
+
+/// A question of a server, as it came.
+#[derive(Debug, Clone)]
+pub struct Passed {
+    /// The server, by its configured name.
+    pub server: String,
+    /// What it asks.
+    pub method: String,
+    /// Its parameters.
+    pub params: Option<Json>,
+}
+
+/// Why a question gets no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The number of the protocol for it.
+    pub code: i64,
+    /// In words.
+    pub message: String,
+}
+
+/// On whose behalf a request is made: who answers what the server asks about it.
+#[derive(Clone)]
+pub struct Behalf {
+    /// Requests of the same owner may answer for each other, where a server does not say which one it asks about.
+    pub owner: u64,
+    /// Who answers.
+    pub host: Arc<dyn Host>,
+}
+
+impl std::fmt::Debug for Behalf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Behalf").field("owner", &self.owner).finish_non_exhaustive()
+    }
 }
 
 /// A page to log in at.
@@ -67,7 +120,7 @@ pub enum Visited {
 }
 
 fn nobody(question: &Permission) -> Permit {
-    Permit::Deny { reason: format!("`{}` needs approval and nobody is there to ask", question.name) }
+    Permit::Refuse { reason: format!("`{}` needs approval and nobody is there to ask", question.name) }
 }
 
 /// A call that needs the user's yes.
@@ -94,7 +147,7 @@ pub struct Permission {
 pub enum Why {
     /// The rules for this tool say so.
     Rule,
-    /// It was approved for good, and it or its server is not what it was then.
+    /// It was approved before, and it or its server is not what it was then.
     Changed,
 }
 
@@ -107,8 +160,13 @@ pub enum Permit {
     Session,
     /// Yes, for good, as long as the tool and its server stay what they are.
     Always,
-    /// No.
+    /// No, says the user.
     Deny {
+        /// Why, for the model.
+        reason: String,
+    },
+    /// No, and no person said so: nobody is there to ask, and no rule allows it.
+    Refuse {
         /// Why, for the model.
         reason: String,
     },

@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::Context;
 use crate::error::CommandError;
-use crate::shell::question::Question;
+use crate::shell::Question;
 use crate::shell::{Next, Shell};
 use front::Speaker;
 use stage::{Stage, Step};

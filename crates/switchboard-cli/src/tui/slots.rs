@@ -7,7 +7,7 @@ use switchboard::host::{Answer, Permit, Visited};
 use tokio::sync::oneshot::Sender;
 
 use super::dialog::{Ask, Reply};
-use crate::shell::question::Question;
+use crate::shell::Question;
 
 #[derive(Debug)]
 enum Slot {

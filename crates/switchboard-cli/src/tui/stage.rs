@@ -27,7 +27,7 @@ use super::tty::{self, Tty};
 use super::update::update;
 use super::view::view;
 use crate::error::{CommandError, Kind};
-use crate::shell::question::Question;
+use crate::shell::Question;
 use crate::shell::{Completer, Next};
 use crate::visitor;
 
@@ -241,7 +241,7 @@ impl<'a> Stage<'a> {
             Effect::Open { ticket, url } => {
                 let env = self.env.clone();
                 self.jobs.spawn_blocking(move || {
-                    let is_open = visitor::open_here(&env, &url);
+                    let is_open = visitor::opened(&env, &url);
                     Event::Opened { ticket, url, is_open }
                 });
             }

@@ -1,265 +1,342 @@
-//! The interactive session in a real terminal: what is seen, what keys do, and how the terminal is left.
+//! The interactive session as somebody lives in it. Scenarios take the front they run on.
 
-use serde_json::{Value, json};
-use testkit::{Fake, FakeScript, Sandbox, fake_server};
+use serde_json::json;
+use testkit::Sandbox;
 
-use crate::screen::Screen;
+use crate::seat::{Front, Seat, Server, configure, home};
 
-const SIZE: (u16, u16) = (80, 24);
+const PLAIN: Front = Front::Plain;
 
-/// A home with these servers and nothing built in.
-fn home(servers: &Value) -> Sandbox {
-    let sandbox = Sandbox::new().with_var("LANG", "C.UTF-8");
-    sandbox.write("~/.switchboard/settings.json", r#"{"defaults": false}"#);
-    sandbox.write("~/.switchboard/mcp.json", json!({ "mcpServers": servers }).to_string());
-    sandbox
-}
-
-/// A home with one scripted server, and its session once the server is there.
-fn world(script: Value) -> (Sandbox, FakeScript, Screen) {
-    let script = Fake::script(script);
-    let sandbox = home(&json!({"fake": {"command": fake_server(), "args": [script.path()]}}));
-    let mut screen = Screen::sized(&sandbox, SIZE, &[]);
-    screen.wait_for("1 connected");
-    (sandbox, script, screen)
-}
-
-/// Types a line, and leaves.
-fn quit(screen: &mut Screen) {
-    screen.send("/quit\r");
-    assert_eq!(screen.end(), 0, "{}", screen.text());
+#[test]
+fn from_an_empty_home_to_a_called_tool() {
+    let sandbox = home(PLAIN);
+    let server = Server::new(json!({}));
+    let mut seat = Seat::take(&sandbox);
+    seat.ask("/mcp list", "No servers found.");
+    seat.ask("/mcp add", "Name of the server:");
+    seat.ask("bad name", "Server name can only contain letters, numbers, dash, underscore, and dot");
+    seat.ask("demo", "What is it?");
+    seat.see("Number [1]:");
+    seat.ask("1", "Command line:");
+    let entry = server.entry();
+    let (command, script) = (entry["command"].as_str().unwrap(), entry["args"][0].as_str().unwrap());
+    seat.say(&format!("'{command}' '{script}'"));
+    seat.see("Variable NAME=VALUE");
+    seat.ask("GREETING=hello", "Variable NAME=VALUE");
+    seat.press("\r");
+    seat.see("For whom?");
+    seat.ask("2", "Added `demo` to ~/.switchboard/mcp.json");
+    seat.see("● demo connected, 7 tools");
+    seat.ask("/call demo/echo text='hello there'", "hello there\n");
+    seat.ask("/call demo/add {\"a\": 2, \"b\": 40}", "42");
+    assert_eq!(seat.leave(), 0);
+    assert_eq!(server.starts(), 1);
+    assert!(sandbox.read("~/.switchboard/mcp.json").contains("\"GREETING\": \"hello\""));
 }
 
 #[test]
-fn servers_come_up_while_one_looks() {
-    for (columns, rows) in [(80, 24), (140, 50)] {
-        let slow = Fake::script(json!({"on": {"tools/list": [{"sleep_ms": 1500}, {"default": true}]}}));
-        let quick = Fake::script(json!({}));
-        let tracker = Fake::http(json!({"login": {}}));
-        let sandbox = home(&json!({
-            "slow": {"command": fake_server(), "args": [slow.path()]},
-            "quick": {"command": fake_server(), "args": [quick.path()]},
-            "broken": {"command": "no-such-program"},
-            "tracker": {"url": tracker.url()},
-        }));
-        sandbox.write(".mcp.json", r#"{"mcpServers": {"stranger": {"command": "stranger"}}}"#);
-        let mut screen = Screen::sized(&sandbox, (columns, rows), &[]);
-        screen.wait_for("connecting");
-        // Nobody presses a key, and it says more and more.
-        screen.wait_until(|text| {
-            text.contains("2 connected") && text.contains("login") && text.contains("broken failed:")
-        });
-        screen.send("/hel");
-        screen.wait_for("› /hel");
-        insta::assert_snapshot!(format!("start_{columns}x{rows}"), sandbox.filter(&screen.text()));
-        screen.send("\x03");
-        quit(&mut screen);
-    }
+fn the_wizard_is_left_and_the_session_goes_on() {
+    let sandbox = home(PLAIN);
+    let mut seat = Seat::take(&sandbox);
+    seat.ask("/mcp add", "Name of the server:");
+    seat.press("\x03");
+    seat.see("stopped; nothing was changed");
+    seat.ask("/mcp list", "No servers found.");
+    assert_eq!(seat.leave(), 0);
+    assert!(!sandbox.path("~/.switchboard/mcp.json").exists());
 }
 
 #[test]
-fn a_call_is_approved_in_each_way() {
-    let (_sandbox, script, mut screen) = world(json!({}));
-    let called =
-        |script: &FakeScript| script.methods().iter().filter(|method| *method == "tools/call").count();
-    let mut ask = |text: &str, keys: &str, shown: &str| {
-        screen.send(&format!("/call fake/echo {{\"text\": \"{text}\"}}\r"));
-        screen.wait_for("May fake run echo?");
-        assert!(screen.text().contains(&format!("\"text\": \"{text}\"")), "{}", screen.text());
-        screen.send(keys);
-        screen.wait_until(|text| text.contains(shown) && !text.contains("May fake run"));
-    };
-    ask("one", "n", "said no");
-    ask("two", "rask Bob first\r", "ask Bob first");
-    assert_eq!(called(&script), 0, "nothing ran");
-    ask("three", "y", "\nthree\n");
-    ask("four", "s", "\nfour\n");
-    screen.send("/call fake/echo {\"text\": \"five\"}\r");
-    screen.wait_for("\nfive\n");
-    assert_eq!(called(&script), 3);
-    screen.send("/call fake/add {\"a\": 1, \"b\": 2}\r");
-    screen.wait_for("May fake run add?");
-    screen.send("a");
-    screen.wait_for("\n3\n");
-    screen.send("/call fake/add {\"a\": 2, \"b\": 2}\r");
-    screen.wait_for("\n4\n");
-    quit(&mut screen);
-}
+fn only_what_changed_is_restarted() {
+    let sandbox = home(PLAIN);
+    let (a, b, c) = (Server::new(json!({})), Server::new(json!({})), Server::new(json!({})));
+    configure(&sandbox, &[("a", a.entry()), ("b", b.entry())]);
+    let mut seat = Seat::take(&sandbox);
+    seat.notice("a connected, 7 tools");
+    seat.notice("b connected, 7 tools");
 
-#[test]
-fn a_form_of_a_server_is_filled_in() {
-    let schema = json!({"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}});
-    let question = json!({"id": "q", "method": "elicitation/create",
-        "params": {"message": "Who are you?", "requestedSchema": schema}});
-    let answer = json!({"result": {"content": [{"type": "text", "text": "$answer.result.content.name"}]}});
-    let (_sandbox, _script, mut screen) =
-        world(json!({"on": {"tools/call": [{"request": question}, answer]}}));
-    screen.send("/call fake/echo {}\r");
-    screen.wait_for("May fake run echo?");
-    screen.send("y");
-    screen.wait_for("fake asks: Who are you?");
-    screen.send("Ada\r\r");
-    screen.wait_for("\nAda\n");
-    quit(&mut screen);
-}
+    seat.ask("/mcp disable b", "`b` is now disabled (~/.switchboard/mcp.json)");
+    seat.see("b was stopped.");
+    seat.ask("/call b/echo text=x", "Server \"b\" is disabled. Run /mcp enable b first.");
+    seat.ask("/mcp test b", "Server \"b\" is disabled. Run /mcp enable b first.");
+    seat.ask("/mcp reconnect b", "Server \"b\" is disabled. Run /mcp enable b first.");
+    seat.ask("/mcp disable b", "`b` is already disabled");
+    seat.ask("/mcp enable b", "● b connected, 7 tools");
+    assert_eq!((a.starts(), b.starts()), (1, 2));
 
-#[test]
-fn ctrl_c_stops_the_call_and_nothing_else() {
-    let (_sandbox, script, mut screen) = world(json!({"on": {"tools/call": [{"silent": true}]}}));
-    screen.send("/call fake/slow {}\r");
-    screen.wait_for("May fake run slow?");
-    screen.send("y");
-    script.wait_for(|line| line["message"]["method"] == "tools/call");
-    screen.send("later");
-    screen.wait_for("› later");
-    screen.send("\x03");
-    script.wait_for(|line| line["message"]["method"] == "notifications/cancelled");
-    screen.wait_until(|text| !text.contains("Ctrl-C stops it") && !text.contains("stopping"));
-    assert!(screen.text().contains("› later") && screen.text().contains("1 connected"), "{}", screen.text());
-    screen.send("\x03");
-    screen.wait_until(|text| !text.contains("› later"));
-    screen.send("\x03");
-    screen.wait_for("Ctrl-D leaves");
-    screen.send("\x04");
-    assert_eq!(screen.end(), 0);
-}
-
-#[test]
-fn ctrl_c_takes_back_a_question() {
-    let (_sandbox, script, mut screen) = world(json!({}));
-    screen.send("/call fake/echo {}\r");
-    screen.wait_for("May fake run echo?");
-    screen.send("\x03");
-    screen.wait_until(|text| !text.contains("May fake run echo?"));
-    quit(&mut screen);
-    assert!(!script.methods().contains(&"tools/call".to_owned()));
-}
-
-#[test]
-fn ten_thousand_lines_are_pasted_at_once() {
-    let (_sandbox, _script, mut screen) = world(json!({}));
-    let pasted = (0..10_000).map(|n| format!("line {n}\r")).collect::<Vec<_>>().concat();
-    screen.send("see ");
-    screen.send(&format!("\x1b[200~{pasted}\x1b[201~"));
-    screen.wait_for("› see [pasted 10000 lines]");
-    screen.send(" and this");
-    screen.wait_for("› see [pasted 10000 lines] and this");
-    screen.send("\x03");
-    screen.wait_until(|text| !text.contains("pasted"));
-    quit(&mut screen);
-}
-
-#[test]
-fn a_terminal_may_change_its_size() {
-    let (_sandbox, _script, mut screen) = world(json!({}));
-    screen.send("some words that are longer than a narrow terminal is wide");
-    screen.wait_for("is wide");
-    // The smallest shows the end of the line.
-    for (columns, rows, start) in
-        [(40, 10, "some"), (30, 6, "some"), (20, 5, "ger"), (140, 50, "some"), (60, 12, "some")]
-    {
-        screen.resize(columns, rows);
-        screen.wait_until(|text| {
-            let flat: String = text.split_whitespace().collect();
-            flat.contains(start) && flat.matches("narrowterminaliswide1connected").count() == 1
-        });
-        let (row, column) = screen.terminal().cursor_position();
-        assert!(row < rows && column < columns);
-    }
-    screen.send("\x15");
-    screen.wait_until(|text| !text.contains("is wide"));
-    quit(&mut screen);
-}
-
-#[test]
-fn lines_are_found_again_and_secrets_are_not_kept() {
-    let (sandbox, _script, mut screen) = world(json!({}));
-    screen.send(" /secret\r");
-    screen.wait_for("›  /secret\n");
-    screen.send("/call fake/echo {\"text\": \"hi\"}\r");
-    screen.wait_for("May fake run echo?");
-    screen.send("y");
-    screen.wait_for("\nhi\n");
-    quit(&mut screen);
-    let kept = sandbox.read("~/.switchboard/history");
-    assert!(
-        kept.contains("/quit") && kept.contains("/call fake/echo") && !kept.contains("/secret"),
-        "{kept}"
+    let entry = c.entry();
+    let (command, script) = (entry["command"].as_str().unwrap(), entry["args"][0].as_str().unwrap());
+    seat.say(&format!("/mcp add c --scope user -- {command} {script}"));
+    seat.see("Added `c` to ~/.switchboard/mcp.json");
+    seat.see("● c connected, 7 tools");
+    seat.ask("/mcp add c --scope user -- x", "Server \"c\" already exists in");
+    seat.ask("/mcp add d --url http://x -- y", "Use either --url or -- <command...>, not both.");
+    seat.ask("/mcp add d --token t -- y", "--token requires --url (HTTP/SSE transport).");
+    seat.ask(
+        "/mcp add 'd d' -- y",
+        "Server name can only contain letters, numbers, dash, underscore, and dot",
     );
-    let mut screen = Screen::sized(&sandbox, SIZE, &[]);
-    screen.wait_for("1 connected");
-    screen.send("\x12echo");
-    screen.wait_for("search `echo`: /call fake/echo");
-    screen.send("\x1b[A\x1b[A");
-    screen.wait_for("› /call fake/echo {\"text\": \"hi\"}");
-    screen.send("\x1b[B");
-    screen.wait_for("› /quit");
-    screen.send("\r");
-    assert_eq!(screen.end(), 0, "{}", screen.text());
+    seat.ask("/mcp rm c", "Removed `c` from ~/.switchboard/mcp.json");
+    seat.see("c was stopped.");
+    seat.ask("/mcp rm c", "Server \"c\" not found in");
+    assert_eq!((a.starts(), b.starts(), c.starts()), (1, 2, 1));
+
+    let mut changed = b.entry();
+    changed["env"]["EXTRA"] = json!("1");
+    configure(&sandbox, &[("a", a.entry()), ("b", changed)]);
+    seat.ask("/mcp list", "The configuration changed: /mcp reload would restart b");
+    seat.ask("/mcp reload", "changed  b");
+    seat.see("kept     a");
+    seat.see("● b connected, 7 tools");
+    seat.ask("/mcp reload", "Nothing changed.");
+    assert_eq!((a.starts(), b.starts(), c.starts()), (1, 3, 1));
+    seat.ask("/mcp reconnect a", "● a connected, 7 tools");
+    assert_eq!(a.starts(), 2);
+    assert_eq!(seat.leave(), 0);
+    for server in [&a, &b, &c] {
+        assert!(server.mark.alive().is_empty(), "a process is left");
+    }
 }
 
 #[test]
-fn what_is_typed_is_completed() {
-    let (_sandbox, _script, mut screen) = world(json!({}));
-    screen.send("/qui\t");
-    screen.wait_for("› /quit");
-    screen.send("\r");
-    assert_eq!(screen.end(), 0, "{}", screen.text());
+fn ctrl_c_stops_a_call_and_nothing_else() {
+    let sandbox = home(PLAIN);
+    let server = Server::new(json!({}));
+    configure(&sandbox, &[("demo", server.entry())]);
+    let mut seat = Seat::take(&sandbox);
+    seat.notice("demo connected");
+    seat.ask("/call demo/slow ms=600000", "... calling mcp_demo_slow");
+    server.script.wait_for(|line| line["message"]["method"] == "tools/call");
+    seat.press("\x03");
+    seat.see("stopped; the call was taken back, but may have run");
+    server.script.wait_for(|line| line["message"]["method"] == "notifications/cancelled");
+    seat.ask("/call demo/echo text=alive", "alive\n");
+    // Where nothing is done, there is nothing to stop.
+    seat.press("\x03");
+    seat.ask("/call demo/echo text=still", "still\n");
+    seat.press("\x04");
+    assert_eq!(seat.screen.end(), 0);
+    assert_eq!(server.starts(), 1);
+    assert!(server.mark.alive().is_empty());
 }
 
 #[test]
-fn colour_is_left_out_where_nobody_wants_it() {
-    let script = Fake::script(json!({}));
-    let servers = json!({"fake": {"command": fake_server(), "args": [script.path()]}});
-    let colours = |sandbox: &Sandbox, line: &[&str]| {
-        let mut screen = Screen::sized(sandbox, SIZE, line);
-        screen.wait_for("1 connected");
-        quit(&mut screen);
-        String::from_utf8_lossy(&screen.raw).matches("\x1b[32m").count()
-    };
-    assert!(colours(&home(&servers), &[]) > 0);
-    assert_eq!(colours(&home(&servers), &["--no-color"]), 0);
-    assert_eq!(colours(&home(&servers).with_var("NO_COLOR", "1"), &[]), 0);
+fn a_server_that_fails_says_so_and_its_last_words_can_be_read() {
+    let sandbox = home(PLAIN);
+    let server = Server::new(json!({"start": [{"stderr": "no \u{1b}[31mdatabase\n"}, {"exit": 3}]}));
+    configure(&sandbox, &[("bad", server.entry()), ("lost", json!({"command": "no-such-program"}))]);
+    let mut seat = Seat::take(&sandbox);
+    seat.notice("Failed to connect to \"bad\":");
+    seat.notice("Failed to connect to \"lost\":");
+    seat.ask("/mcp logs bad", "no \\u{1b}[31mdatabase");
+    seat.ask("/mcp logs nobody", "Server \"nobody\" not found");
+    seat.ask("/mcp test lost", "Failed to connect to \"lost\":");
+    seat.ask("/call bad/x", "Failed to connect to \"bad\":");
+    seat.ask("/mcp status lost", "failed");
+    assert_eq!(seat.leave(), 0);
 }
 
-/// Starts it from a shell, which tells afterwards how the terminal was left.
-#[cfg(unix)]
-fn from_a_shell() -> (Sandbox, FakeScript, Screen) {
-    let script = Fake::script(json!({}));
-    let sandbox = home(&json!({"fake": {"command": fake_server(), "args": [script.path()]}}));
-    let inner = r#"sh -c 'echo pid $$.; exec switchboard'; echo "code $?"; stty -a; echo "end of it""#;
-    let mut screen = Screen::start(&sandbox, 100, &["sh", "-c", inner]);
-    screen.wait_for("1 connected");
-    assert!(screen.terminal().bracketed_paste());
-    (sandbox, script, screen)
-}
-
-#[cfg(unix)]
-fn is_restored(screen: &mut Screen, code: u8) {
-    screen.wait_for("end of it");
-    let text = screen.text();
-    assert!(text.contains(&format!("code {code}")), "{text}");
-    assert!(text.contains(" echo ") && text.contains(" icanon ") && !text.contains("-icanon"), "{text}");
-    assert!(!text.contains("1 connected"), "the live rows are gone: {text}");
-    assert!(!screen.terminal().bracketed_paste() && !screen.terminal().hide_cursor());
-    screen.end();
-}
-
-#[cfg(unix)]
 #[test]
-fn the_terminal_is_given_back() {
-    let (_sandbox, _script, mut screen) = from_a_shell();
-    screen.send("half a line\x15\x04");
-    is_restored(&mut screen, 0);
+fn prompts_are_commands_and_resources_are_words() {
+    let sandbox = home(PLAIN);
+    let server = Server::new(json!({
+        "prompts": [{"name": "greet", "description": "Says hello", "arguments": [{"name": "who", "required": true}],
+            "messages": [{"role": "user", "content": {"type": "text", "text": "Say hello to them"}}]}],
+        "resources": [{"uri": "note://one", "name": "one", "text": "the first note"}],
+    }));
+    configure(&sandbox, &[("demo", server.entry())]);
+    let mut seat = Seat::take(&sandbox);
+    seat.notice("demo connected");
+    seat.ask("/demo:greet who=you", "Say hello to them");
+    seat.ask("/demo:greet", "who:");
+    seat.ask("everybody", "Say hello to them");
+    server.script.wait_for(|line| line["message"]["params"]["arguments"]["who"] == "everybody");
+    seat.ask("/prompt greet who=me", "Say hello to them");
+    seat.ask("/read note://one", "the first note");
+    seat.ask("what does @demo:note://one say?", "Attached demo:note://one (14 characters)");
+    seat.see("no model is configured");
+    seat.ask("see @note://two", "no server has the resource `note://two`");
+    seat.ask("/mcp prompts", "greet who");
+    seat.ask("/mcp resources", "note://one");
+    assert_eq!(seat.leave(), 0);
 }
 
-#[cfg(unix)]
 #[test]
-fn the_terminal_is_given_back_when_it_is_killed() {
-    use rustix::process::{Pid, Signal, kill_process};
-    let (_sandbox, _script, mut screen) = from_a_shell();
-    let text = screen.text();
-    let pid = text.split("pid ").nth(1).and_then(|rest| rest.split('.').next()).unwrap();
-    kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::TERM).unwrap();
-    is_restored(&mut screen, 130);
+fn a_call_is_asked_about_as_the_rules_say() {
+    let sandbox = home(PLAIN);
+    let server = Server::new(json!({}));
+    configure(&sandbox, &[("demo", server.entry())]);
+    let mut seat = Seat::take(&sandbox);
+    seat.notice("demo connected");
+    seat.ask("/approve demo/echo", "asked each time");
+    seat.ask("/call --ask demo/echo text=one", "May `echo` of \"demo\" be called?");
+    seat.see("\"text\": \"one\"");
+    seat.see("Number [4]:");
+    seat.ask("4", "Why not?");
+    seat.ask("not today", "the user declined: not today");
+    seat.ask("/call --ask demo/echo text=two", "Number [4]:");
+    seat.ask("9", "A number from 1 to 4");
+    seat.ask("1", "two\n");
+    seat.ask("/call --ask demo/echo text=three", "Number [4]:");
+    seat.ask("2", "three\n");
+    seat.ask("/call --ask demo/echo text=four", "four\n");
+    let calls = server.script.methods().iter().filter(|method| *method == "tools/call").count();
+    assert_eq!(calls, 3, "what was declined was not sent");
+    assert_eq!(seat.leave(), 0);
+}
+
+#[test]
+fn a_server_asks_in_the_middle_of_a_call() {
+    let sandbox = home(PLAIN);
+    let schema = json!({"type": "object", "required": ["name"], "properties": {
+        "name": {"type": "string", "description": "Yours"}, "age": {"type": "integer"}}});
+    let server = Server::new(json!({"tools": [{"name": "who"}], "on": {"tools/call": [
+        {"request": {"id": 7, "method": "elicitation/create",
+            "params": {"mode": "form", "message": "Who are you?", "requestedSchema": schema}}},
+        {"result": {"content": [{"type": "text", "text": "thank you"}]}}]}}));
+    configure(&sandbox, &[("demo", server.entry())]);
+    let mut seat = Seat::take(&sandbox);
+    seat.notice("demo connected");
+    seat.ask("/call demo/who", "\"demo\" asks: Who are you?");
+    seat.see("Number [3]:");
+    seat.ask("1", "name: string (Yours):");
+    seat.ask("Ada", "age?: integer:");
+    seat.ask("old", "integer");
+    seat.ask("36", "thank you");
+    let answer = server.script.wait_for(|line| line["message"]["id"] == 7);
+    assert_eq!(
+        answer["message"]["result"],
+        json!({"action": "accept", "content": {"name": "Ada", "age": 36}})
+    );
+    assert_eq!(seat.leave(), 0);
+}
+
+#[test]
+fn new_servers_wait_for_a_yes() {
+    let sandbox = home(PLAIN);
+    let (mine, theirs) = (Server::new(json!({})), Server::new(json!({})));
+    configure(&sandbox, &[("mine", mine.entry())]);
+    let project = |entry: serde_json::Value| json!({"mcpServers": {"theirs": entry}}).to_string();
+    sandbox.write(".mcp.json", project(theirs.entry()));
+    let mut seat = Seat::open(&sandbox);
+    seat.notice("Approve theirs? (y/N)");
+    seat.ask("n", "Not approved; you are not asked again. Later: /mcp trust theirs");
+    seat.see("mine connected");
+    seat.ask("/mcp list", "1 server waits for your approval: /mcp trust theirs");
+    assert_eq!(theirs.starts(), 0);
+    seat.ask("/mcp trust theirs", "● theirs connected, 7 tools");
+
+    // Another definition is another question.
+    let mut changed = theirs.entry();
+    changed["env"]["EXTRA"] = json!("1");
+    sandbox.write(".mcp.json", project(changed));
+    seat.ask("/mcp reload", "theirs was stopped: its definition waits for your approval.");
+    seat.see("Approve theirs? (y/N)");
+    assert_eq!(theirs.starts(), 1);
+    seat.ask("y", "● theirs connected, 7 tools");
+    seat.ask("/mcp untrust theirs", "theirs was stopped: its definition waits for your approval.");
+    assert_eq!((mine.starts(), theirs.starts()), (1, 2));
+    assert_eq!(seat.leave(), 0);
+}
+
+#[test]
+fn every_verb_answers() {
+    let sandbox = home(PLAIN);
+    let server = Server::new(json!({}));
+    configure(&sandbox, &[("demo", server.entry()), ("off", json!({"command": "x", "enabled": false}))]);
+    sandbox.write("~/.cursor/mcp.json", r#"{"mcpServers": {"search": {"command": "search-mcp"}}}"#);
+    let mut seat = Seat::open(&sandbox);
+    seat.ask("n", "/help");
+    seat.notice("demo connected");
+    for (line, answer) in [
+        ("/mcp", "Usage: /mcp"),
+        ("/mcp help", "reconnect"),
+        ("/mcp help add", "/mcp add files -- npx"),
+        ("/mcp list", "3 servers: 1 connected, 1 disabled, 1 untrusted"),
+        ("/mcp list --all", "RUNS"),
+        ("/mcp status", "/mcp enable off"),
+        ("/mcp why demo", "demo"),
+        ("/mcp doctor", "search"),
+        ("/mcp tools", "7 tools of 1 server"),
+        ("/mcp resources", "No resources."),
+        ("/mcp prompts", "No prompts."),
+        ("/mcp test demo", "works"),
+        ("/mcp logs demo", "wrote nothing"),
+        ("/mcp reauth demo", "Server \"demo\" is a stdio server: it manages its own credentials"),
+        ("/mcp unauth demo", "Server \"demo\" is a stdio server: it manages its own credentials"),
+        ("/mcp trust search", "Approved 1 server: search"),
+        ("/mcp untrust search", "Took back 1 approval."),
+        ("/mcp import search --dry-run", "Nothing was changed: this was a dry run."),
+        ("/mcp call demo/echo text=hi", "hi\n"),
+        ("/mcp reload --json", "\"kept\""),
+        ("/mcp schema", "this is for the command line only"),
+        ("/tools", "tokens"),
+        ("/tools echo", "call it    /call demo/echo"),
+        ("/tools slow demo", "1 tool of 1 server"),
+        ("/tools nothing like it", "no tool has to do with"),
+        ("/tools echo --schema", "\"inputSchema\""),
+        ("/approve", "Change one: /approve"),
+        ("/model", "No model is configured."),
+        ("/model ollama/x", "Model: ollama/x"),
+        ("/clear", "no conversation"),
+        ("/save x.md", "no conversation"),
+        ("/help", "Ctrl-D leaves."),
+        ("/mpc", "did you mean /mcp?"),
+        ("/reload", "did you mean /mcp reload?"),
+        ("/mcp enabel x", "unrecognized subcommand"),
+        ("/call demo/echo text='x", "a quotation mark is not closed"),
+    ] {
+        seat.ask(line, answer);
+        // The prompt is back.
+        seat.see("\n> ");
+        assert!(!seat.seen().contains("switchboard "), "{line}\n{}", seat.seen());
+    }
+    assert_eq!(seat.leave(), 0);
+}
+
+#[test]
+fn how_servers_stand_is_seen_at_a_glance() {
+    let sandbox = home(PLAIN);
+    let (demo, slow) =
+        (Server::new(json!({})), Server::new(json!({"on": {"tools/list": [{"silent": true}]}})));
+    configure(
+        &sandbox,
+        &[
+            ("demo", demo.entry()),
+            ("lost", json!({"command": "no-such-program"})),
+            ("off", json!({"command": "x", "enabled": false})),
+            ("slow", slow.entry()),
+            ("wrong", json!({"command": "x", "url": "http://y"})),
+        ],
+    );
+    let mut seat = Seat::take(&sandbox);
+    seat.notice("demo connected");
+    seat.notice("Failed to connect to \"lost\"");
+    slow.script.wait_for(|line| line["message"]["method"] == "tools/list");
+    seat.ask("/mcp list", "/mcp doctor");
+    insta::assert_snapshot!(shown(&sandbox, &seat));
+    seat.ask("/mcp status", "/mcp enable off");
+    insta::assert_snapshot!(shown(&sandbox, &seat));
+    seat.ask("/tools demo/add", "call it");
+    insta::assert_snapshot!(shown(&sandbox, &seat));
+    seat.ask("/help", "Ctrl-D leaves.");
+    insta::assert_snapshot!(shown(&sandbox, &seat));
+    assert_eq!(seat.leave(), 0);
+}
+
+fn shown(sandbox: &Sandbox, seat: &Seat) -> String {
+    let text = seat.seen();
+    sandbox.filter(text.trim_end_matches("\n>").trim())
+}
+
+#[test]
+fn without_anybody_there_it_is_a_usage_error() {
+    let sandbox = home(PLAIN);
+    let output = crate::switchboard(&sandbox).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: switchboard"));
+    let output = crate::switchboard(&sandbox).arg("--json").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("{\"error\":"));
 }

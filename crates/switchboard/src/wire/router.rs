@@ -16,9 +16,11 @@ use tokio::time::Instant;
 
 use super::error::Cause;
 use super::glance::{id_in, is_of_the_server, log_line, number, subscription, text};
+use super::log::{Direction, End, Log};
 use super::message::{self, AnswerId, Fault, Incoming};
 use super::notices::Notices;
 use super::trace::Trace;
+use crate::host::Behalf;
 use crate::json::Json;
 use crate::notice::{Notice, Progress};
 use crate::secret::Secrets;
@@ -91,6 +93,8 @@ pub(crate) enum Beat {
     Progress(Progress),
     /// A subscription was granted: the parameters say what of it.
     Granted(Json),
+    /// A line for the log, on the request's own stream.
+    Said(Notice),
 }
 
 /// Something the server wants from us.
@@ -100,6 +104,8 @@ pub(crate) enum Question {
         id: Json,
         method: String,
         params: Option<Json>,
+        /// Who answers it, if it is about a request somebody answers for.
+        behalf: Option<Behalf>,
         /// Held until it is answered.
         room: OwnedSemaphorePermit,
     },
@@ -129,6 +135,7 @@ pub(crate) struct Router {
     lost: watch::Sender<Option<Cause>>,
     pub(crate) notices: Notices,
     pub(crate) trace: Option<Arc<Trace>>,
+    pub(crate) log: Arc<Log>,
     next_id: AtomicU64,
     noise: AtomicU64,
     stray: AtomicU64,
@@ -145,9 +152,13 @@ struct State {
 
 #[derive(Debug)]
 struct Pending {
+    id: u64,
+    method: Box<str>,
+    started: Instant,
     reply: oneshot::Sender<Result<Json, Cause>>,
     beats: Option<mpsc::Sender<Beat>>,
     wants: Wants,
+    behalf: Option<Behalf>,
 }
 
 /// One request on its way. Dropping it forgets the request; an answer that comes later is a stray.
@@ -166,8 +177,14 @@ impl Drop for Ticket {
     }
 }
 
+impl Ticket {
+    pub(crate) fn log(&self) -> &Log {
+        &self.router.log
+    }
+}
+
 impl Router {
-    pub(crate) fn new(trace: Option<Arc<Trace>>) -> (Arc<Self>, mpsc::Receiver<Question>) {
+    pub(crate) fn new(trace: Option<Arc<Trace>>, log: &Arc<Log>) -> (Arc<Self>, mpsc::Receiver<Question>) {
         let (questions, receiver) = mpsc::channel(QUESTIONS);
         let router = Self {
             state: Mutex::default(),
@@ -176,6 +193,7 @@ impl Router {
             lost: watch::Sender::new(None),
             notices: Notices::default(),
             trace,
+            log: Arc::clone(log),
             next_id: AtomicU64::new(1),
             noise: AtomicU64::new(0),
             stray: AtomicU64::new(0),
@@ -186,7 +204,12 @@ impl Router {
     }
 
     /// Opens an entry. Fails with what was lost if the connection is gone.
-    pub(crate) fn register(self: &Arc<Self>, wants: Wants) -> Result<Ticket, Cause> {
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        wants: Wants,
+        method: &str,
+        behalf: Option<Behalf>,
+    ) -> Result<Ticket, Cause> {
         let id = self.fresh_id();
         let (reply, receiver) = oneshot::channel();
         let (beats, beat_receiver) = match wants {
@@ -201,7 +224,8 @@ impl Router {
         if let Some(cause) = self.lost.borrow().clone() {
             return Err(cause);
         }
-        state.pending.insert(id, Pending { reply, beats, wants });
+        let started = Instant::now();
+        state.pending.insert(id, Pending { id, method: method.into(), started, reply, beats, wants, behalf });
         let router = Arc::clone(self);
         Ok(Ticket { id, reply: receiver, beats: beat_receiver, stage: Arc::default(), router })
     }
@@ -216,7 +240,14 @@ impl Router {
     }
 
     fn forget(&self, id: u64) {
-        self.lock().pending.remove(&id);
+        let forgotten = self.lock().pending.remove(&id);
+        if let Some(entry) = forgotten {
+            self.note_end(&entry, End::Nothing, 0);
+        }
+    }
+
+    fn note_end(&self, entry: &Pending, end: End, bytes: usize) {
+        self.log.ended(entry.id, &entry.method, end, (bytes, entry.started.elapsed()));
     }
 
     /// The connection is gone: everybody who waits is told, once.
@@ -233,7 +264,10 @@ impl Router {
             }
             std::mem::take(&mut state.pending)
         };
-        for entry in pending.into_values() {
+        let mut pending: Vec<Pending> = pending.into_values().collect();
+        pending.sort_unstable_by_key(|entry| entry.id);
+        for entry in pending {
+            self.note_end(&entry, End::Nothing, 0);
             entry.answer(Err(cause.clone()));
         }
     }
@@ -262,23 +296,28 @@ impl Router {
             match message {
                 Ok(Incoming::Response { id, outcome }) => {
                     understood = true;
-                    self.answer(id, outcome, via);
+                    self.answer(id, outcome, via, text.len());
                 }
                 Ok(Incoming::Request { id, method, params }) => {
                     understood = true;
-                    self.ask(id, method, params);
+                    self.log.was_asked(id.as_str(), &method, text.len());
+                    self.ask(id, method, params, via);
                 }
                 Ok(Incoming::Notification { method, params }) => {
                     understood = true;
-                    self.notify(method, params);
+                    self.log.said(Direction::Received, &method, text.len());
+                    self.notify(method, params, via);
                 }
-                Err(why) => self.count_noise(text, &why),
+                Err(why) => {
+                    self.log.noise(text.len());
+                    self.count_noise(text, &why);
+                }
             }
         }
         understood
     }
 
-    fn answer(&self, id: AnswerId, outcome: Result<Json, Fault>, via: Via) {
+    fn answer(&self, id: AnswerId, outcome: Result<Json, Fault>, via: Via, bytes: usize) {
         let entry = {
             let mut state = self.lock();
             let named = match id {
@@ -296,9 +335,11 @@ impl Router {
             })
         };
         let Some(entry) = entry else {
+            self.log.noise(bytes);
             self.stray.fetch_add(1, Ordering::Relaxed);
             return;
         };
+        self.note_end(&entry, if outcome.is_ok() { End::Ok } else { End::Error }, bytes);
         entry.answer(outcome.map_err(|fault| match fault {
             Fault::Rpc(error) => Cause::Rpc(error),
             Fault::Malformed(why) => Cause::Malformed { why },
@@ -321,16 +362,18 @@ impl Router {
             }
         };
         for entry in entries {
+            self.note_end(&entry, End::Nothing, limit);
             entry.answer(Err(Cause::TooLarge { limit }));
         }
     }
 
     /// A server that asks faster than anybody can answer loses its questions, not our memory.
-    fn ask(&self, id: Json, method: String, params: Option<Json>) {
+    fn ask(&self, id: Json, method: String, params: Option<Json>, via: Via) {
+        let behalf = self.lock().behalf(via);
         let kib = params.as_ref().map_or(0, Json::len) / 1024 + 1;
         let kib = u32::try_from(kib).unwrap_or(QUESTION_ROOM).min(QUESTION_ROOM);
         match Arc::clone(&self.question_room).try_acquire_many_owned(kib) {
-            Ok(room) => self.pass_on(Question::Ask { id, method, params, room }),
+            Ok(room) => self.pass_on(Question::Ask { id, method, params, behalf, room }),
             // Its number is small enough to keep, so that it is told.
             Err(_) => self.pass_on(Question::NoRoom { id }),
         }
@@ -342,7 +385,7 @@ impl Router {
         }
     }
 
-    fn notify(&self, method: String, params: Option<Json>) {
+    fn notify(&self, method: String, params: Option<Json>, via: Via) {
         let notice = match method.as_str() {
             "notifications/progress" => return self.progress(params),
             "notifications/cancelled" => return self.cancelled(params),
@@ -361,7 +404,13 @@ impl Router {
             }
             _ => Notice::Other { method, params },
         };
-        self.notices.push(notice);
+        match (via, &notice) {
+            // What is said on the stream of somebody's request is for them alone.
+            (Via::Stream(id), Notice::Log { .. }) if self.lock().is_on_behalf(id) => {
+                self.beat(id, Beat::Said(notice));
+            }
+            _ => self.notices.push(notice),
+        }
     }
 
     fn progress(&self, params: Option<Json>) {
@@ -420,7 +469,10 @@ impl Router {
             if wants == Wants::Subscription { state.pending.remove(&id) } else { None }
         });
         match entry {
-            Some(entry) => entry.answer(Err(Cause::Closed)),
+            Some(entry) => {
+                self.note_end(&entry, End::Nothing, 0);
+                entry.answer(Err(Cause::Closed));
+            }
             None => self.pass_on(Question::Withdrawn { id: params.part(loose.request_id).apart() }),
         }
     }
@@ -453,6 +505,28 @@ impl Router {
 }
 
 impl State {
+    /// Who answers a question that came this way. On a common stream nothing says which request it is about, so it must
+    /// be clear whose it is.
+    fn behalf(&self, via: Via) -> Option<Behalf> {
+        match via {
+            Via::Body(id) | Via::Stream(id) => self.pending.get(&id)?.behalf.clone(),
+            Via::Common => {
+                let mut open: Vec<_> = self
+                    .pending
+                    .iter()
+                    .filter_map(|(id, pending)| Some((id, pending.behalf.as_ref()?)))
+                    .collect();
+                open.sort_by_key(|(id, _)| **id);
+                let (_, last) = open.last()?;
+                open.iter().all(|(_, behalf)| behalf.owner == last.owner).then(|| (*last).clone())
+            }
+        }
+    }
+
+    fn is_on_behalf(&self, id: u64) -> bool {
+        self.pending.get(&id).is_some_and(|pending| pending.behalf.is_some())
+    }
+
     /// An error without an id on a common stream can only mean the one request that is open.
     fn only(&mut self) -> Option<Pending> {
         let mut ids = self.pending.keys();
