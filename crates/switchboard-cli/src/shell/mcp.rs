@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use switchboard::Explain;
 use switchboard::auth::Wishes;
+use switchboard::connect::{Event, Status};
 use switchboard::visible::excerpt;
 
 use super::line::{McpLine, Verb, mcp_command};
@@ -122,7 +123,19 @@ fn known<F: Front>(turn: &Turn<'_, F>, name: &str) -> Result<(), CommandError> {
 async fn reconnect<F: Front>(turn: &mut Turn<'_, F>, name: &str) -> Result<(), CommandError> {
     known(turn, name)?;
     let session = turn.session.clone();
-    turn.wait(&format!("reconnecting to {}", excerpt(name, 60)), session.reconnect(name)).await?;
+    let work = async {
+        let mut events = session.events();
+        session.reconnect(name).await;
+        // It stands as before until its owner has heard of it.
+        while let Some(event) = events.next().await {
+            match event {
+                Event::Status { server, status } if server == name && status != Status::Connected => break,
+                Event::Missed { .. } => break,
+                _ => {}
+            }
+        }
+    };
+    turn.wait(&format!("reconnecting to {}", excerpt(name, 60)), work).await?;
     changes::outcome(turn, &[name.to_owned()]).await
 }
 

@@ -27,7 +27,7 @@ fn from_an_empty_home_to_a_called_tool() {
     seat.see("For whom?");
     seat.ask("2", "Added `demo` to ~/.switchboard/mcp.json");
     seat.see("● demo connected, 7 tools");
-    seat.ask("/call demo/echo text='hello there'", "hello there\n");
+    seat.ask("/call demo/echo text='hello there'", "\nhello there\n");
     seat.ask("/call demo/add {\"a\": 2, \"b\": 40}", "42");
     assert_eq!(seat.leave(), 0);
     assert_eq!(server.starts(), 1);
@@ -110,10 +110,11 @@ fn ctrl_c_stops_a_call_and_nothing_else() {
     seat.press("\x03");
     seat.see("stopped; the call was taken back, but may have run");
     server.script.wait_for(|line| line["message"]["method"] == "notifications/cancelled");
-    seat.ask("/call demo/echo text=alive", "alive\n");
+    seat.ask("/call demo/echo text=alive", "\nalive\n> ");
     // Where nothing is done, there is nothing to stop.
     seat.press("\x03");
-    seat.ask("/call demo/echo text=still", "still\n");
+    seat.see("\n> ");
+    seat.ask("/call demo/echo text=still", "\nstill\n");
     seat.press("\x04");
     assert_eq!(seat.screen.end(), 0);
     assert_eq!(server.starts(), 1);
@@ -176,10 +177,10 @@ fn a_call_is_asked_about_as_the_rules_say() {
     seat.ask("not today", "the user declined: not today");
     seat.ask("/call --ask demo/echo text=two", "Number [4]:");
     seat.ask("9", "A number from 1 to 4");
-    seat.ask("1", "two\n");
+    seat.ask("1", "\ntwo\n");
     seat.ask("/call --ask demo/echo text=three", "Number [4]:");
-    seat.ask("2", "three\n");
-    seat.ask("/call --ask demo/echo text=four", "four\n");
+    seat.ask("2", "\nthree\n");
+    seat.ask("/call --ask demo/echo text=four", "\nfour\n");
     let calls = server.script.methods().iter().filter(|method| *method == "tools/call").count();
     assert_eq!(calls, 3, "what was declined was not sent");
     assert_eq!(seat.leave(), 0);
@@ -267,7 +268,7 @@ fn every_verb_answers() {
         ("/mcp trust search", "Approved 1 server: search"),
         ("/mcp untrust search", "Took back 1 approval."),
         ("/mcp import search --dry-run", "Nothing was changed: this was a dry run."),
-        ("/mcp call demo/echo text=hi", "hi\n"),
+        ("/mcp call demo/echo text=hi", "\nhi\n"),
         ("/mcp reload --json", "\"kept\""),
         ("/mcp schema", "this is for the command line only"),
         ("/tools", "tokens"),
@@ -289,7 +290,8 @@ fn every_verb_answers() {
         seat.ask(line, answer);
         // The prompt is back.
         seat.see("\n> ");
-        assert!(!seat.seen().contains("switchboard "), "{line}\n{}", seat.seen());
+        let said = seat.seen().replace("switchboard builtin", "");
+        assert!(!said.contains("switchboard "), "{line}\n{said}");
     }
     assert_eq!(seat.leave(), 0);
 }
