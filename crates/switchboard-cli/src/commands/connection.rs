@@ -97,6 +97,8 @@ pub(super) fn terms(context: &Context, launch: &Launch, wishes: Wishes<'_>) -> T
         remembered: Memory::of(&context.env).recall(&launch.identity),
         trace,
         steps,
+        log: Arc::default(),
+        context: None,
     }
 }
 

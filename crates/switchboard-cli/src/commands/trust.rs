@@ -1,5 +1,6 @@
 //! `trust` and `untrust`: consent to definitions as they are now.
 
+use switchboard::calls::Grants;
 use switchboard::config::{Approvals, Approved, Asked, Transport};
 use switchboard::declared::{Approval, Auth, InheritEnv};
 use switchboard::env::SWITCHBOARD_TRUST;
@@ -262,6 +263,7 @@ pub(super) fn untrust(context: &Context, names: &[String], all: bool) -> Result<
     let mut taken = 0;
     if all {
         taken = Approvals::remove_all(&context.env)?;
+        Grants::take_back_all(&context.env)?;
     }
     let mut refused = None;
     for name in names {
@@ -270,6 +272,8 @@ pub(super) fn untrust(context: &Context, names: &[String], all: bool) -> Result<
         // By name too, so that approvals of earlier definitions go with it.
         let removed = Approvals::remove(&context.env, name, hash.as_deref())?;
         taken += removed;
+        // What its tools were allowed goes with it.
+        Grants::take_back(&context.env, name, None)?;
         let error = match server {
             Some(server) if server.consent.is_given() && server.consent != Consent::Approved => {
                 let message = format!("`{name}` is trusted because {}", server.consent.reason());

@@ -84,9 +84,8 @@ fn rows<'d>(discovery: &'d Discovery, reports: &'d [ServerReport]) -> Vec<Row<'d
 }
 
 pub(super) async fn list<F: Front>(turn: &mut Turn<'_, F>) -> Result<(), CommandError> {
-    let (context, session) = (turn.context.clone(), turn.session.clone());
-    let pending = move || Ok(changes::pending(&context, &session));
-    let pending = turn.apart("reading the configuration", pending).await?;
+    let session = turn.session.clone();
+    let pending = turn.wait("reading the configuration", changes::pending(&session)).await?;
     let (discovery, reports) = (turn.session.discovery(), turn.session.servers());
     let printer = &turn.context.printer;
     let rows = rows(&discovery, &reports);

@@ -84,6 +84,8 @@ fn only_what_changed_is_restarted() {
     let mut changed = b.entry();
     changed["env"]["EXTRA"] = json!("1");
     configure(&sandbox, &[("a", a.entry()), ("b", changed)]);
+    // Whoever does nothing is told as well.
+    seat.notice("The configuration changed: /mcp reload would restart b");
     seat.ask("/mcp list", "The configuration changed: /mcp reload would restart b");
     seat.ask("/mcp reload", "changed  b");
     seat.see("kept     a");
@@ -181,8 +183,20 @@ fn a_call_is_asked_about_as_the_rules_say() {
     seat.ask("/call --ask demo/echo text=three", "Number [4]:");
     seat.ask("2", "\nthree\n");
     seat.ask("/call --ask demo/echo text=four", "\nfour\n");
+    seat.ask("/approve", "demo/echo: you said yes for this session");
+    seat.ask("/approve demo/echo deny", "demo/echo: never runs (~/.switchboard/settings.json)");
+    seat.ask("/call demo/echo text=five", "the settings deny `echo` of `demo`");
+    seat.ask("/approve forget demo/echo", "demo/echo: the rule is gone; so is the yes you gave");
+    seat.ask("/approve demo never", "demo: runs without asking");
+    seat.ask("/call --ask demo/echo text=six", "\nsix\n");
+    seat.ask("/approve forget demo", "demo: the rule is gone");
+    seat.ask("/approve forget demo", "demo: there was no rule");
+    seat.ask("/call --ask demo/echo text=seven", "Number [4]:");
+    seat.press("\x03");
+    seat.see("stopped");
+    assert!(sandbox.read("~/.switchboard/settings.json").contains("\"defaults\": false"));
     let calls = server.script.methods().iter().filter(|method| *method == "tools/call").count();
-    assert_eq!(calls, 3, "what was declined was not sent");
+    assert_eq!(calls, 4, "what was declined was not sent");
     assert_eq!(seat.leave(), 0);
 }
 
@@ -262,7 +276,7 @@ fn every_verb_answers() {
         ("/mcp resources", "No resources."),
         ("/mcp prompts", "No prompts."),
         ("/mcp test demo", "works"),
-        ("/mcp logs demo", "wrote nothing"),
+        ("/mcp logs demo", "<- answer to tools/list"),
         ("/mcp reauth demo", "Server \"demo\" is a stdio server: it manages its own credentials"),
         ("/mcp unauth demo", "Server \"demo\" is a stdio server: it manages its own credentials"),
         ("/mcp trust search", "Approved 1 server: search"),

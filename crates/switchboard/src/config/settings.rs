@@ -74,13 +74,24 @@ pub enum Rule {
 impl Rule {
     const WORDS: &str = "`auto`, `writes`, `never` or `deny`";
 
-    fn from_word(word: &str) -> Option<Self> {
+    /// The rule a word stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
         match word {
             "auto" => Some(Self::Auto),
             "writes" => Some(Self::Writes),
             "never" => Some(Self::Never),
             "deny" => Some(Self::Deny),
             _ => None,
+        }
+    }
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Writes => "writes",
+            Self::Never => "never",
+            Self::Deny => "deny",
         }
     }
 }

@@ -13,6 +13,7 @@ use super::era::{self, Era, Facts, MODERN};
 use super::error::{Cause, Error};
 use super::headers::Mirror;
 use super::line::Line;
+use super::log::Direction;
 use super::message::{self, Params};
 use super::open::{self, Limits, Terms};
 use super::peer::{Carrier, Listener, Patience, Peer, Request, Rules};
@@ -216,7 +217,9 @@ impl Link {
         match self.facts().era {
             Era::Modern => Ok(()),
             Era::Handshake => {
-                let text = message::notification("notifications/roots/list_changed", None);
+                let method = "notifications/roots/list_changed";
+                let text = message::notification(method, None);
+                self.shared.peer.router.log.said(Direction::Sent, method, text.len());
                 self.shared.peer.say(text, Rules::Handshake).await
             }
         }
