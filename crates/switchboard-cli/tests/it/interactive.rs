@@ -330,19 +330,20 @@ fn how_servers_stand_is_seen_at_a_glance() {
     seat.notice("Failed to connect to \"lost\"");
     slow.script.wait_for(|line| line["message"]["method"] == "tools/list");
     seat.ask("/mcp list", "/mcp doctor");
-    insta::assert_snapshot!(shown(&sandbox, &seat));
+    insta::assert_snapshot!(shown(&sandbox, &mut seat));
     seat.ask("/mcp status", "/mcp enable off");
-    insta::assert_snapshot!(shown(&sandbox, &seat));
+    insta::assert_snapshot!(shown(&sandbox, &mut seat));
     seat.ask("/tools demo/add", "call it");
-    insta::assert_snapshot!(shown(&sandbox, &seat));
+    insta::assert_snapshot!(shown(&sandbox, &mut seat));
     seat.ask("/help", "Ctrl-D leaves.");
-    insta::assert_snapshot!(shown(&sandbox, &seat));
+    insta::assert_snapshot!(shown(&sandbox, &mut seat));
     assert_eq!(seat.leave(), 0);
 }
 
-fn shown(sandbox: &Sandbox, seat: &Seat) -> String {
+fn shown(sandbox: &Sandbox, seat: &mut Seat) -> String {
+    seat.see("\n> ");
     let text = seat.seen();
-    sandbox.filter(text.trim_end_matches("\n>").trim())
+    sandbox.filter(text.trim_end_matches("\n> ").trim())
 }
 
 #[test]

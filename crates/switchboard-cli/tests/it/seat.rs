@@ -78,8 +78,9 @@ impl Seat {
         Self { screen: Screen::open(sandbox, 140, &[]), mark: 0 }
     }
 
-    /// Types a line.
+    /// Types a line, once there is something to type it behind.
     pub(crate) fn say(&mut self, line: &str) {
+        self.screen.wait_until_written(|raw| [&b"> "[..], b": ", b") "].iter().any(|end| raw.ends_with(end)));
         self.mark = self.screen.raw.len();
         self.screen.send(&format!("{line}\r"));
     }
@@ -114,7 +115,7 @@ impl Seat {
 
     /// Leaves, in order.
     pub(crate) fn leave(mut self) -> u32 {
-        self.screen.send("/quit\r");
+        self.say("/quit");
         self.screen.end()
     }
 }
