@@ -135,7 +135,7 @@ fn overheard(caller: &Caller, heard: Heard) {
             }
         }
         Heard::Said(Notice::Log { level, logger, data }) => {
-            let is_wanted = caller.log_level.is_some() || caller.client.wants(&level);
+            let is_wanted = caller.wants(&level);
             let mut params = vec![("level", json!(level).into())];
             params.extend(logger.map(|logger| ("logger", json!(logger).into())));
             params.push(("data", data));
