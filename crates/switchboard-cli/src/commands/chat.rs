@@ -10,10 +10,8 @@ use serde::Serialize;
 use serde_json::json;
 use switchboard::catalog::Catalog;
 use switchboard::connect::Persistence;
-use switchboard::host::{Abilities, Answer, Elicitation, Headless, Host, Permission, Permit, Reply, Root};
-use switchboard::json::Json;
+use switchboard::host::{Ruled, Rules};
 use switchboard::session::Session;
-use switchboard_agent::turn::fits;
 use switchboard_agent::{
     Agent, Choice, Chosen, Error, Event, Input, Settings, Stop, Turn, choose, providers,
 };
@@ -35,7 +33,9 @@ pub(super) fn run(context: &Context, chat: &Chat) -> Result<Outcome, CommandErro
     online::check(context, &chat.only)?;
     let mut options = online::options(context, &chat.only);
     options.persistence = Persistence::KeepTrying;
-    options.host = Arc::new(Ruled::new(context, chat));
+    // What none of the patterns allows is refused, since nobody is there to ask.
+    let rules = Rules { allow: chat.allow.clone(), deny: chat.deny.clone() };
+    options.host = Arc::new(Ruled::new(rules, vec![context.env.cwd().to_owned()]));
     let work = async |session: &Session, progress: &Progress| {
         let teller = Teller { context, chat, progress, notes: Mutex::default() };
         let done = headless(&teller, session, &chosen, &prompt).await;
@@ -250,48 +250,5 @@ impl Teller<'_> {
             printer.remark(&format!("{n} call{} {was} not allowed; --allow GLOB allows what it fits", s(n)));
         }
         Ok(())
-    }
-}
-
-/// Nobody is there to ask: patterns answer, and what none of them allows is denied.
-struct Ruled {
-    allow: Vec<String>,
-    headless: Headless,
-}
-
-impl Ruled {
-    fn new(context: &Context, chat: &Chat) -> Self {
-        let headless = Headless { folders: vec![context.env.cwd().to_owned()], ..Headless::default() };
-        Self { allow: chat.allow.clone(), headless }
-    }
-}
-
-impl Host for Ruled {
-    fn abilities(&self) -> Abilities {
-        self.headless.abilities()
-    }
-
-    fn roots(&self) -> Vec<Root> {
-        self.headless.roots()
-    }
-
-    fn elicit(&self, question: Elicitation) -> Reply<'_, Answer> {
-        self.headless.elicit(question)
-    }
-
-    fn permit(&self, question: Permission) -> Reply<'_, Permit> {
-        let is_allowed = fits(&self.allow, &question.name, &question.server, &question.tool);
-        let permit = if is_allowed {
-            Permit::Once
-        } else {
-            let reason =
-                format!("`{}` needs approval, no --allow fits it, and nobody is there to ask", question.name);
-            Permit::Deny { reason }
-        };
-        Box::pin(std::future::ready(permit))
-    }
-
-    fn sample(&self, server: String, params: Json) -> Reply<'_, Result<Json, String>> {
-        self.headless.sample(server, params)
     }
 }

@@ -74,7 +74,7 @@ fn what_no_rule_allows_is_denied_and_the_model_is_told_why() {
     assert_eq!(ran.err, "1 call was not allowed; --allow GLOB allows what it fits\n");
     let results = told(OPENAI, &world.model.requests()[1]);
     let reason =
-        "Error: not allowed: `mcp_fake_echo` needs approval, no --allow fits it, and nobody is there to ask";
+        "Error: not allowed: `mcp_fake_echo` needs approval, no rule allows it, and nobody is there to ask";
     assert_eq!(results, [reason]);
 }
 
