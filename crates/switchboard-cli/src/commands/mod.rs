@@ -18,6 +18,7 @@ pub(crate) mod prompt;
 pub(crate) mod read;
 mod remove;
 mod schema;
+mod serve;
 mod status;
 mod switch;
 mod test;
@@ -207,6 +208,7 @@ pub(crate) fn dispatch(command: Command, context: &Context) -> Result<Outcome, C
         Command::Doctor { connect } => doctor::run(context, connect),
         Command::Completions { shell } => completions::run(context, shell),
         Command::Schema { file } => schema::run(context, file),
+        Command::Serve(serve) => serve::run(context, serve),
         Command::Builtin { server: BuiltinArg::Thinking } => builtin::run(),
     }
 }

@@ -25,6 +25,7 @@ mod load;
 mod login;
 mod options;
 mod recipes;
+mod relay;
 mod uses;
 
 use std::collections::BTreeMap;

@@ -103,7 +103,7 @@ impl Session {
     }
 
     /// A call begins, for whoever follows.
-    fn begin(&self, entry: &Entry) -> spans::Watched {
+    pub(super) fn begin(&self, entry: &Entry) -> spans::Watched {
         let number = self.inner.n_calls.fetch_add(1, Ordering::Relaxed) + 1;
         spans::call(&entry.server, &entry.tool.name, number)
     }
@@ -254,7 +254,7 @@ impl Session {
         .await
     }
 
-    async fn on<T, F>(
+    pub(super) async fn on<T, F>(
         &self,
         server: &str,
         method: &str,

@@ -65,7 +65,7 @@ fn what_no_rule_allows_is_denied_and_the_model_is_told_why() {
         assert_eq!((report["denied"].clone(), ran.code), (json!(2), Some(0)), "{}", provider.word);
         assert_eq!(report["toolCalls"][0]["approved"], false);
         let results = told(provider, &world.model.requests()[1]);
-        assert!(results[0].contains("the user denies"), "{results:?}");
+        assert!(results[0].contains("the rule `mcp_*_add` of this run denies `mcp_fake_add`"), "{results:?}");
         assert!(!world.script.methods().contains(&"tools/call".to_owned()), "nothing was sent");
     }
     let world =
