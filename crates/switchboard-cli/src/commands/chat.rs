@@ -21,7 +21,6 @@ use tokio_util::sync::CancellationToken;
 use super::online::{self, Wait};
 use super::{Context, Outcome, listing, s};
 use crate::args::Chat;
-use crate::ask::Lines;
 use crate::error::{CommandError, Kind};
 use crate::progress::Progress;
 use crate::report::ErrorRow;
@@ -64,14 +63,7 @@ fn interactive(context: &Context, chat: &Chat) -> Result<Outcome, CommandError> 
         Some(model) => context.env.clone().with_var(SWITCHBOARD_MODEL, model),
         None => context.env.clone(),
     };
-    let lived_in = Context {
-        env,
-        options: context.options,
-        printer: context.printer.clone(),
-        lines: Lines::default(),
-        cancel: CancellationToken::new(),
-    };
-    shell::run(&lived_in)
+    shell::run(&Context { env, ..context.clone() })
 }
 
 /// What to say; nothing if somebody sits there to say it.

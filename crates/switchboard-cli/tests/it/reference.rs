@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use switchboard::env::{Os, VARIABLES};
+use switchboard::env::{Os, TELEMETRY_VARIABLES, VARIABLES};
 use switchboard::sources::places::{Container, Project, Spot, places};
 use switchboard::{Code, Env};
 use testkit::{Sandbox, golden, workspace};
@@ -76,7 +76,7 @@ fn configuration() {
     page.push_str("\n## Settings\n\n| key | meaning |\n|---|---|\n");
     fields(&mut page, &switchboard::config::schema::settings_file().to_value());
     page.push_str("\n## Variables\n\n| variable | effect |\n|---|---|\n");
-    for (name, effect) in VARIABLES {
+    for (name, effect) in VARIABLES.iter().chain(TELEMETRY_VARIABLES) {
         writeln!(page, "| `{name}` | {effect} |").unwrap();
     }
     page.push_str("\n## Where servers are looked for\n\nThe one that counts most first. `.` is the project, `~` the home directory; on macOS and Windows desktop programs\nkeep their files elsewhere, and they are found there.\n\n| priority | provider | scope | file | below |\n|---|---|---|---|---|\n");
