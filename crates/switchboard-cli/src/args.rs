@@ -97,6 +97,8 @@ pub(crate) enum Command {
     Tools(Listing),
     /// Call a tool
     Call(Call),
+    /// Talk to a model that uses the tools of your servers
+    Chat(Chat),
     /// Connect to every server and list its resources
     Resources(Listing),
     /// Read a resource
@@ -155,6 +157,8 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         shell: ShellArg,
     },
+    /// Be one MCP server that fronts all the others
+    Serve(Serve),
     /// Be a built-in server on standard input and output
     #[command(hide = true)]
     Builtin {
@@ -173,6 +177,31 @@ pub(crate) enum Command {
         #[arg(value_enum, default_value = "mcp")]
         file: SchemaArg,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  switchboard serve                          for a client that starts it as a program
+  switchboard serve --http                   over HTTP, on this machine only
+  switchboard serve --http 0.0.0.0:8080 --token \"$TOKEN\" --host gate.example
+  switchboard serve --only time --raw-names  one server under its own names")]
+pub(crate) struct Serve {
+    /// Serve over HTTP at /mcp instead of standard input and output
+    #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
+    pub(crate) http: Option<String>,
+    /// What clients have to send as `Authorization: Bearer TOKEN`; needed beyond this machine
+    #[arg(long, requires = "http")]
+    pub(crate) token: Option<String>,
+    /// Another name this machine is reached by
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub(crate) host: Vec<String>,
+    /// Only these servers
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    pub(crate) only: Vec<String>,
+    /// Leave names and addresses as the server has them; for one server
+    #[arg(long)]
+    pub(crate) raw_names: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -252,6 +281,45 @@ pub(crate) struct Call {
     /// Limit without a sign of life in milliseconds; 0 for none
     #[arg(long, value_name = "MS")]
     pub(crate) timeout: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+What no --allow fits is denied, unless its server or your settings let it run without asking. The model is told why.
+Keys and addresses come from ANTHROPIC_API_KEY, OPENAI_API_KEY, OPENAI_BASE_URL, GEMINI_API_KEY, OLLAMA_HOST and the like.
+
+Examples:
+  switchboard chat -p 'What changed this week?' --model anthropic/NAME --allow 'mcp_github_list_*'
+  git diff | switchboard chat -p - --model ollama/qwen3 --only files
+  OPENAI_BASE_URL=http://127.0.0.1:8080/v1 switchboard chat -p hello --model openai/local --json")]
+pub(crate) struct Chat {
+    /// What to say; - reads it from standard input
+    #[arg(short, long, value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+    /// The model, as PROVIDER/NAME: anthropic, openai, openai-responses, gemini or ollama
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Tools that may be called without asking, by name or server/tool; * is any text
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) allow: Vec<String>,
+    /// Tools that are never called, whatever else allows them
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) deny: Vec<String>,
+    /// Only these servers
+    #[arg(long, value_name = "SERVER", num_args = 1..)]
+    pub(crate) only: Vec<String>,
+    /// How often the model is asked at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_steps: Option<u32>,
+    /// Whether the model must call a tool first: auto, required, none, or the name of one
+    #[arg(long, value_name = "CHOICE", default_value = "auto")]
+    pub(crate) tool_choice: String,
+    /// What the model is told before anything else, instead of the usual words
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system: Option<String>,
+    /// Print what happens, one JSON object a line
+    #[arg(long)]
+    pub(crate) stream_json: bool,
 }
 
 #[derive(Debug, Args)]

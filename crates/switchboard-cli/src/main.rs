@@ -13,6 +13,7 @@ mod shell;
 mod table;
 mod terminal;
 mod thinking;
+mod tui;
 mod visitor;
 
 use std::process::ExitCode;

@@ -135,6 +135,16 @@ impl Printer {
         self.out(&format!("{}\n", escaped(&text)))
     }
 
+    /// Data as JSON on one line, as soon as it is there.
+    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
+    pub(crate) fn json_line(&self, value: &impl Serialize) -> io::Result<()> {
+        let text = serde_json::to_string(value).map_err(io::Error::other)?;
+        let mut out = io::stdout().lock();
+        forgive_closed_pipe(
+            out.write_all(format!("{}\n", escaped(&text)).as_bytes()).and_then(|()| out.flush()),
+        )
+    }
+
     /// A remark, unless quiet. What others wrote cannot do harm in it.
     pub(crate) fn remark(&self, line: &str) {
         self.remark_styled(&visible(line));

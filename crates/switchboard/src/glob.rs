@@ -1,7 +1,7 @@
 //! A pattern in which `*` stands for any text. Nothing else has a meaning of its own.
 
 /// Whether the whole name fits the pattern.
-pub(crate) fn matches_glob(pattern: &str, name: &str) -> bool {
+pub fn matches_glob(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(start) else { return false };
     let mut pieces: Vec<&str> = rest.split('*').collect();

@@ -41,7 +41,7 @@ pub mod declared;
 mod dial;
 pub mod digest;
 pub mod env;
-mod glob;
+pub mod glob;
 pub mod host;
 pub mod json;
 pub mod notice;

@@ -56,7 +56,8 @@ pub(crate) fn connectable<'a>(
 
 /// The logins of the user.
 pub(super) fn keys(context: &Context) -> Arc<Keys> {
-    Keys::of(&context.env, auth::Options::default())
+    let settings = context.discover().settings;
+    Keys::of(&context.env, auth::Options::default().with(&settings.login))
 }
 
 /// Fills in the values of a server.

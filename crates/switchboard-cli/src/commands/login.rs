@@ -12,7 +12,7 @@ use switchboard::resolve::{Launch, Subject, Target};
 use switchboard::session::{NoLogin, Options, Session};
 use switchboard::visible::{shell_word, visible};
 use switchboard::wire::{self, Cause};
-use switchboard::{Discovery, Env, Explain, Transport};
+use switchboard::{Discovery, Env, Explain, ServerSpec, Transport};
 
 use super::{Context, Outcome, connection, online, test};
 use crate::args::Reauth;
@@ -23,8 +23,11 @@ use crate::visitor::{Browser, Visitor};
 
 /// Logs in, whatever was there before.
 pub(super) fn reauth(context: &Context, args: &Reauth) -> Result<Outcome, CommandError> {
-    let browser = browser(args.no_browser)?;
-    let options = options(context, &args.name, browser)?;
+    let options = options(context, &args.name, |spec| {
+        // Nobody is asked where a program logs in as itself.
+        let is_alone = spec.conduct.oauth.as_ref().is_some_and(|oauth| oauth.is_alone());
+        browser(args.no_browser || is_alone)
+    })?;
     let scopes = args.scope.iter().flat_map(|scope| scope.split_whitespace()).map(str::to_owned).collect();
     let wishes = Wishes { scopes };
     let facts = in_session(context, options, async |session| login(session, &args.name, &wishes).await)?;
@@ -34,7 +37,7 @@ pub(super) fn reauth(context: &Context, args: &Reauth) -> Result<Outcome, Comman
 
 /// Forgets a login.
 pub(super) fn unauth(context: &Context, name: &str) -> Result<Outcome, CommandError> {
-    let options = options(context, name, Browser::Elsewhere)?;
+    let options = options(context, name, |_| Ok(Browser::Elsewhere))?;
     let was_there = in_session(context, options, async |session| {
         session.logout(name).await.map_err(|why| error(name, &why))
     })?;
@@ -199,22 +202,27 @@ fn browser(no_browser: bool) -> Result<Browser, CommandError> {
         .hint("with --no-browser the address is printed, and read back"))
 }
 
-fn options(context: &Context, name: &str, browser: Browser) -> Result<Options, CommandError> {
-    logs_in(&context.discover(), name)?;
+fn options(
+    context: &Context,
+    name: &str,
+    browser: impl FnOnce(&ServerSpec) -> Result<Browser, CommandError>,
+) -> Result<Options, CommandError> {
+    let discovery = context.discover();
+    let browser = browser(logs_in(&discovery, name)?)?;
     let mut options = online::options(context, &[name.to_owned()]);
     options.persistence = Persistence::OneShot;
     options.host = Arc::new(Visitor::new(&context.printer, &context.env, browser));
     Ok(options)
 }
 
-/// Whether one could log in to the server at all.
-pub(crate) fn logs_in(discovery: &Discovery, name: &str) -> Result<(), CommandError> {
+/// The server, if one could log in to it at all.
+pub(crate) fn logs_in<'d>(discovery: &'d Discovery, name: &str) -> Result<&'d ServerSpec, CommandError> {
     let (_, spec) = connection::connectable(discovery, name)?;
     if matches!(spec.transport, Transport::Stdio(_)) {
         let message = format!("Server \"{name}\" is a stdio server: it manages its own credentials");
         return Err(CommandError::usage("no-login", message).server(name));
     }
-    Ok(())
+    Ok(spec)
 }
 
 fn in_session<T>(
@@ -289,7 +297,7 @@ pub(crate) fn told(context: &Context, name: &str, facts: &Facts) -> Result<(), C
     Ok(())
 }
 
-/// How long a login holds and what it allows, in words.
+/// How long a login holds, what it allows and how it is kept, in words.
 pub(crate) fn sentence(facts: &Facts) -> String {
     let holds = match (
         facts.is_renewable,
@@ -302,7 +310,8 @@ pub(crate) fn sentence(facts: &Facts) -> String {
     };
     let rights =
         if facts.scopes.is_empty() { String::new() } else { format!("; rights: {}", facts.scopes.join(" ")) };
-    format!("{holds}{rights}")
+    let kept = if facts.is_sealed { "sealed with a key of the keyring" } else { "kept in a private file" };
+    format!("{holds}{rights}; {kept}")
 }
 
 fn span(seconds: u64) -> String {

@@ -3,6 +3,7 @@
 pub(crate) mod add;
 mod builtin;
 pub(crate) mod call;
+mod chat;
 mod completions;
 mod conformance;
 pub(crate) mod connection;
@@ -17,6 +18,7 @@ pub(crate) mod prompt;
 pub(crate) mod read;
 mod remove;
 mod schema;
+mod serve;
 mod status;
 mod switch;
 mod test;
@@ -162,6 +164,7 @@ pub(crate) fn dispatch(command: Command, context: &Context) -> Result<Outcome, C
         Command::Disable { name } => switch::run(context, &name, switch::Off),
         Command::Tools(listing) => tools::run(context, &listing),
         Command::Call(call) => call::run(context, &call),
+        Command::Chat(chat) => chat::run(context, &chat),
         Command::Resources(listing) => offers::resources(context, &listing),
         Command::Prompts(listing) => offers::prompts(context, &listing),
         Command::Read { uri, server } => read::run(context, &uri, server.as_deref()),
@@ -178,6 +181,7 @@ pub(crate) fn dispatch(command: Command, context: &Context) -> Result<Outcome, C
         Command::Doctor { connect } => doctor::run(context, connect),
         Command::Completions { shell } => completions::run(context, shell),
         Command::Schema { file } => schema::run(context, file),
+        Command::Serve(serve) => serve::run(context, serve),
         Command::Builtin { server: BuiltinArg::Thinking } => builtin::run(),
     }
 }

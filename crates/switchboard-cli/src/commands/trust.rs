@@ -2,8 +2,9 @@
 
 use switchboard::calls::Grants;
 use switchboard::config::{Approvals, Approved, Asked, Transport};
-use switchboard::declared::{Approval, Auth, InheritEnv};
+use switchboard::declared::{Approval, Auth, InheritEnv, OAuth};
 use switchboard::env::SWITCHBOARD_TRUST;
+use switchboard::template::Template;
 use switchboard::visible::{excerpt, shell_word, visible};
 use switchboard::{Consent, Discovery, Options, Provider, Server, State, discover, redact};
 
@@ -179,6 +180,27 @@ fn ask<'d>(context: &Context, waiting: &[&'d Server]) -> Result<Vec<&'d Server>,
     Ok(picked.into_iter().map(|index| waiting[index]).collect())
 }
 
+/// What a login sends, and where, if it is not to where the server is.
+fn proofs(oauth: &OAuth) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut say = |what: &str, value: Option<&Template>, to: &str| {
+        if let Some(value) = value {
+            // Which file is read matters; what stands in the entry itself is nobody's business.
+            let is_path = value.raw().contains('/') && !value.raw().contains("-----BEGIN");
+            let shown = if is_path { redact::word(value.raw()) } else { redact::value(value) };
+            lines.push(format!("  {what} {shown}{to}"));
+        }
+    };
+    say("client secret", oauth.client_secret.as_ref(), "");
+    say("signs with your key", oauth.private_key.as_ref(), "");
+    say("sends the statement", oauth.assertion.as_ref(), "");
+    if let Some(enterprise) = &oauth.enterprise {
+        let to = format!(" to {}", redact::url(enterprise.endpoint.raw()));
+        say("sends your identity", Some(&enterprise.id_token), &to);
+    }
+    lines
+}
+
 /// Everything that decides what would run, nothing cut short, secrets hidden.
 fn definition(context: &Context, server: &Server) -> Vec<String> {
     let Ok(spec) = &server.definition else { return Vec::new() };
@@ -191,7 +213,7 @@ fn definition(context: &Context, server: &Server) -> Vec<String> {
     let name = visible(&server.name);
     let mut lines = vec![format!("{STRONG}{name}{STRONG:#}  {FAINT}{place}{FAINT:#}")];
     lines.extend(transport(&spec.transport));
-    for (field, value) in spec.transport.values() {
+    for (field, value) in spec.values() {
         let own = value.shell_command().filter(|_| field.name().is_some());
         for command in own.into_iter().chain(value.inner_commands()) {
             lines.push(format!("  {WAITING}runs `{}` for {field}{WAITING:#}", redact::word(command)));
@@ -200,9 +222,7 @@ fn definition(context: &Context, server: &Server) -> Vec<String> {
     if let Some(Auth::OAuth { credential_id: Some(id) }) = &spec.conduct.auth {
         lines.push(format!("  {WAITING}uses your login {}{WAITING:#}", visible(id)));
     }
-    if let Some(secret) = spec.conduct.oauth.as_ref().and_then(|oauth| oauth.client_secret.as_ref()) {
-        lines.push(format!("  client secret {}", redact::value(secret)));
-    }
+    lines.extend(spec.conduct.oauth.iter().flat_map(|oauth| proofs(oauth)));
     if let Some(Auth::Bearer { token_env }) = &spec.conduct.auth {
         lines.push(format!("  {WAITING}sends your variable {} as its token{WAITING:#}", visible(token_env)));
     }

@@ -55,7 +55,8 @@ fn place(verb: &str, argument: &str) -> Option<Place> {
         ("status", "names") => Place::Servers(Which::Any),
         ("tools" | "resources" | "prompts", "servers")
         | ("test" | "reconnect" | "logs", "name")
-        | ("call" | "read" | "prompt", "server") => Place::Servers(Which::Connectable),
+        | ("call" | "read" | "prompt", "server")
+        | ("chat" | "serve", "only") => Place::Servers(Which::Connectable),
         ("reauth" | "unauth", "name") => Place::Servers(Which::Remote),
         ("trust", "names") => Place::Servers(Which::Waiting),
         ("untrust", "names") => Place::Servers(Which::Approved),

@@ -58,7 +58,9 @@ async fn shared<F: Front>(turn: &mut Turn<'_, F>, command: Command) -> Result<()
         | Command::Status { .. }
         | Command::Why { .. }
         | Command::Doctor { .. }) => turn.obey("reading the configuration", command).await,
-        Command::Completions { .. }
+        Command::Chat(_)
+        | Command::Serve(_)
+        | Command::Completions { .. }
         | Command::Builtin { .. }
         | Command::Conformance { .. }
         | Command::Schema { .. } => {

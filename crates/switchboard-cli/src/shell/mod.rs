@@ -28,12 +28,13 @@ use tokio_util::sync::CancellationToken;
 use crate::commands::{Context, Outcome, connection, online, trust};
 use crate::error::CommandError;
 use crate::printer::Sink;
+use crate::tui;
 use line::{Input, Slash};
 use notices::Told;
 use turn::Turn;
 
 pub(crate) use complete::{Candidate, Completer, Completion};
-pub(crate) use notices::Notices;
+pub(crate) use notices::{Notices, OnDisk};
 pub(crate) use question::{Asker, Question};
 
 /// How a command reaches the person.
@@ -42,7 +43,6 @@ pub(crate) trait Front: Send {
     fn print(&mut self, text: &str);
 
     /// A piece of a text that is still being written.
-    #[expect(dead_code, reason = "the words of a model come this way, once one answers")]
     fn stream(&mut self, delta: &str);
 
     /// What is being done right now; nothing when it is done.
@@ -82,8 +82,11 @@ pub(crate) fn run(context: &Context) -> Result<Outcome, CommandError> {
     trust::offer_new(&context, &[])?;
     connection::block_on(async {
         let (shell, questions) = Shell::start(&context).await?;
-        // Here a full terminal takes over.
-        Box::pin(plain::run(&context, shell, questions)).await
+        if tui::is_capable(&context.env) {
+            Box::pin(tui::run(&context, shell, questions)).await
+        } else {
+            Box::pin(plain::run(&context, shell, questions)).await
+        }
     })??;
     Ok(Outcome::Done)
 }
@@ -115,7 +118,12 @@ impl Shell {
 
     /// What happens while nobody does anything, in words.
     pub(crate) fn notices(&self) -> Notices {
-        Notices::new(&self.session(), &self.told)
+        Notices::new(&self.session(), self.on_disk(), &self.told)
+    }
+
+    /// What changes on disk, in words; part of the notices.
+    pub(crate) fn on_disk(&self) -> OnDisk {
+        OnDisk::new(&self.session)
     }
 
     /// Runs one line. Cancelled by the token, it comes back soon.
@@ -128,7 +136,7 @@ impl Shell {
         let mut turn = Turn::new(self, front, cancel);
         let done = match line::read(line) {
             Ok(Input::Slash(slash)) if matches!(*slash, Slash::Quit) => return Next::Leave,
-            Ok(input) => obey(&mut turn, input, &mut self.model).await,
+            Ok(input) => Box::pin(obey(&mut turn, input, &mut self.model)).await,
             Err(error) => Err(error),
         };
         if let Err(error) = done {

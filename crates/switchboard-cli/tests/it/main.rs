@@ -4,6 +4,7 @@
 
 mod add;
 mod builtin;
+mod chat;
 mod completions;
 mod consent;
 mod doctor;
@@ -30,6 +31,7 @@ mod status;
 mod switch;
 mod terminal;
 mod trust;
+mod tui;
 mod why;
 
 use std::process::{Command, Stdio};

@@ -25,6 +25,7 @@ mod load;
 mod login;
 mod options;
 mod recipes;
+mod relay;
 mod uses;
 
 use std::collections::BTreeMap;
@@ -103,7 +104,7 @@ impl Session {
             commands: crate::resolve::Commands::default(),
             host: Arc::clone(&options.host),
             web: Arc::new(Web::default()),
-            keys: Keys::of(&options.env, options.logins.clone()),
+            keys: Keys::of(&options.env, options.logins.clone().with(&discovery.settings.login)),
             guard: options.guard.clone(),
             limits: options.limits,
             timeout: options.timeout.or(discovery.settings.timeout_override),

@@ -226,7 +226,11 @@ impl Session {
         .await
     }
 
-    async fn on<T, F>(&self, server: &str, work: impl Fn(crate::wire::Link) -> F) -> Result<T, CallError>
+    pub(super) async fn on<T, F>(
+        &self,
+        server: &str,
+        work: impl Fn(crate::wire::Link) -> F,
+    ) -> Result<T, CallError>
     where
         F: Future<Output = Result<T, crate::wire::Error>>,
     {

@@ -17,7 +17,7 @@ use super::log::End;
 use super::message;
 use super::peer::{Peer, Rules};
 use super::router::{Question, Thought};
-use crate::host::{Abilities, Answer, Elicitation, Host, Wish};
+use crate::host::{Abilities, Answer, Elicitation, Host, Passed, Refusal, Wish};
 use crate::json::Json;
 
 /// Questions that are worked on at the same time.
@@ -35,13 +35,6 @@ impl std::fmt::Debug for Desk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desk").field("server", &self.server).finish_non_exhaustive()
     }
-}
-
-/// Why a question gets no answer.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    pub(crate) code: i64,
-    pub(crate) message: String,
 }
 
 impl Desk {
@@ -77,6 +70,14 @@ impl Desk {
 
     /// Answers one question.
     pub(crate) async fn answer(&self, method: &str, params: Option<&Json>) -> Result<Json, Refusal> {
+        if method != "ping" {
+            let (server, method) = (self.server.clone(), method.to_owned());
+            let passed = Passed { server, method, params: params.cloned() };
+            if let Some(answer) = self.host.pass(passed) {
+                let _thinking = Thinking::start(&self.thinking);
+                return answer.await;
+            }
+        }
         let abilities = self.host.abilities();
         match method {
             "ping" => Ok(json!({}).into()),
@@ -173,14 +174,16 @@ pub(crate) async fn serve(desk: Desk, peer: Peer, mut questions: mpsc::Receiver<
     while let Some(question) = questions.recv().await {
         while running.try_join_next().is_some() {}
         match question {
-            Question::Ask { id, method, params, room } => {
+            Question::Ask { id, method, params, behalf, room } => {
                 if running.len() >= AT_ONCE {
                     turn_away(&peer, &id).await;
                     continue;
                 }
                 open.retain(|_, handle| !handle.is_finished());
                 let key = id.as_str().to_owned();
-                let answer = respond(desk.clone(), peer.clone(), id, (method, params));
+                let host = behalf.map_or_else(|| Arc::clone(&desk.host), |behalf| behalf.host);
+                let desk = Desk { host, ..desk.clone() };
+                let answer = respond(desk, peer.clone(), id, (method, params));
                 let handle = running.spawn(async move {
                     answer.await;
                     drop(room);
