@@ -36,7 +36,7 @@ use notices::Told;
 use turn::Turn;
 
 pub(crate) use complete::{Candidate, Completer, Completion};
-pub(crate) use notices::Notices;
+pub(crate) use notices::{Notices, OnDisk};
 pub(crate) use question::{Asker, Question};
 
 /// How a command reaches the person.
@@ -120,7 +120,12 @@ impl Shell {
 
     /// What happens while nobody does anything, in words.
     pub(crate) fn notices(&self) -> Notices {
-        Notices::new(&self.session(), &self.told)
+        Notices::new(&self.session(), self.on_disk(), &self.told)
+    }
+
+    /// What changes on disk, in words; part of the notices.
+    pub(crate) fn on_disk(&self) -> OnDisk {
+        OnDisk::new(&self.session)
     }
 
     /// Runs one line. Cancelled by the token, it comes back soon.
@@ -133,7 +138,7 @@ impl Shell {
         let mut turn = Turn::new(self, front, cancel);
         let done = match line::read(line) {
             Ok(Input::Slash(slash)) if matches!(*slash, Slash::Quit) => return Next::Leave,
-            Ok(input) => obey(&mut turn, input, &mut self.conversation).await,
+            Ok(input) => Box::pin(obey(&mut turn, input, &mut self.conversation)).await,
             Err(error) => Err(error),
         };
         if let Err(error) = done {
