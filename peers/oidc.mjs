@@ -14,6 +14,7 @@
 //     REGISTRATION=0         clients cannot register themselves
 //     CLIENT_DOCUMENT=FILE   client id metadata documents are taken; FILE is the one at its own `client_id`
 //     METHODS=none,...       how clients prove who they are at the token endpoint
+//     MACHINE_KEYS=JSON      a client `machine` proves itself with one of these keys, and is let in as itself
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { counts, listen, number, protect, ready, require, seen, trouble } from './peer.mjs';
@@ -28,6 +29,15 @@ const client = {
     redirect_uris: ['http://127.0.0.1/callback', 'http://localhost/callback'],
     grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
     token_endpoint_auth_method: 'client_secret_basic'
+};
+const machine = process.env.MACHINE_KEYS && {
+    client_id: 'machine',
+    redirect_uris: [],
+    response_types: [],
+    grant_types: ['client_credentials'],
+    token_endpoint_auth_method: 'private_key_jwt',
+    token_endpoint_auth_signing_alg: 'ES256',
+    jwks: JSON.parse(process.env.MACHINE_KEYS)
 };
 const nothingToAsk = interactionPolicy.base();
 for (const prompt of nothingToAsk) prompt.checks.clear();
@@ -52,9 +62,9 @@ async function document(url) {
 }
 
 const configuration = resource => ({
-    clients: [client],
+    clients: machine ? [client, machine] : [client],
     scopes: ['openid', 'offline_access'],
-    clientAuthMethods: (process.env.METHODS ?? 'none,client_secret_basic,client_secret_post').split(','),
+    clientAuthMethods: (process.env.METHODS ?? 'none,client_secret_basic,client_secret_post,private_key_jwt').split(','),
     findAccount: (_, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
     interactions: { policy: nothingToAsk },
     loadExistingGrant: agreed,

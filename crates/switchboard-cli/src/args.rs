@@ -7,15 +7,16 @@ use switchboard::Provider;
 
 /// The MCP runtime for coding agents: every server you have configured, in any tool.
 #[derive(Debug, Parser)]
-#[command(name = "switchboard", version, arg_required_else_help = true, propagate_version = true)]
+#[command(name = "switchboard", version, propagate_version = true)]
 #[command(
     after_help = "Servers of projects and of other tools start nothing until you approve them: see `switchboard help trust`."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
+    /// Without one, in a terminal: the interactive session
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 #[derive(Debug, Args)]
@@ -96,6 +97,8 @@ pub(crate) enum Command {
     Tools(Listing),
     /// Call a tool
     Call(Call),
+    /// Talk to a model that uses the tools of your servers
+    Chat(Chat),
     /// Connect to every server and list its resources
     Resources(Listing),
     /// Read a resource
@@ -278,6 +281,45 @@ pub(crate) struct Call {
     /// Limit without a sign of life in milliseconds; 0 for none
     #[arg(long, value_name = "MS")]
     pub(crate) timeout: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+What no --allow fits is denied, unless its server or your settings let it run without asking. The model is told why.
+Keys and addresses come from ANTHROPIC_API_KEY, OPENAI_API_KEY, OPENAI_BASE_URL, GEMINI_API_KEY, OLLAMA_HOST and the like.
+
+Examples:
+  switchboard chat -p 'What changed this week?' --model anthropic/NAME --allow 'mcp_github_list_*'
+  git diff | switchboard chat -p - --model ollama/qwen3 --only files
+  OPENAI_BASE_URL=http://127.0.0.1:8080/v1 switchboard chat -p hello --model openai/local --json")]
+pub(crate) struct Chat {
+    /// What to say; - reads it from standard input
+    #[arg(short, long, value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+    /// The model, as PROVIDER/NAME: anthropic, openai, openai-responses, gemini or ollama
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Tools that may be called without asking, by name or server/tool; * is any text
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) allow: Vec<String>,
+    /// Tools that are never called, whatever else allows them
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) deny: Vec<String>,
+    /// Only these servers
+    #[arg(long, value_name = "SERVER", num_args = 1..)]
+    pub(crate) only: Vec<String>,
+    /// How often the model is asked at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_steps: Option<u32>,
+    /// Whether the model must call a tool first: auto, required, none, or the name of one
+    #[arg(long, value_name = "CHOICE", default_value = "auto")]
+    pub(crate) tool_choice: String,
+    /// What the model is told before anything else, instead of the usual words
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system: Option<String>,
+    /// Print what happens, one JSON object a line
+    #[arg(long)]
+    pub(crate) stream_json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -2,15 +2,18 @@
 
 mod age;
 mod args;
+mod ask;
 mod commands;
 mod complete;
 mod error;
 mod printer;
 mod progress;
 mod report;
+mod shell;
 mod table;
 mod terminal;
 mod thinking;
+mod tui;
 mod visitor;
 
 use std::process::ExitCode;

@@ -1,9 +1,12 @@
 //! The only place that writes to standard output and standard error.
 //!
 //! Data goes to standard output, everything else to standard error. Colour is for terminals. A reader that has gone
-//! away (a closed pipe) is no error.
+//! away (a closed pipe) is no error. In an interactive session a command writes into a buffer instead, in colour, and the
+//! session shows it.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
@@ -12,6 +15,7 @@ use switchboard::visible::{is_hidden, visible};
 use switchboard::{Env, Explain, Problem, Severity};
 
 use crate::error::CommandError;
+use crate::shell::words;
 use crate::terminal;
 
 /// How much is said besides the data.
@@ -28,6 +32,34 @@ pub(crate) struct Printer {
     pub(crate) json: bool,
     pub(crate) volume: Volume,
     pub(crate) width: Option<usize>,
+    pub(crate) sink: Sink,
+}
+
+/// Where it goes.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Sink {
+    /// To the streams of the program.
+    #[default]
+    Streams,
+    /// To the same, from inside an interactive session, where commands are called otherwise.
+    Session,
+    /// Collected, for the session to show.
+    Buffer(Buffer),
+}
+
+/// Text that was collected.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Buffer(Arc<Mutex<String>>);
+
+impl Buffer {
+    /// What was collected so far.
+    pub(crate) fn take(&self) -> String {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn push(&self, text: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+    }
 }
 
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
@@ -38,44 +70,75 @@ pub(crate) const STRONG: Style = Style::new().bold();
 
 impl Printer {
     pub(crate) fn new(env: &Env, json: bool, volume: Volume) -> Self {
-        Self { json, volume, width: terminal::width(env) }
+        Self { json, volume, width: terminal::width(env), sink: Sink::Streams }
+    }
+
+    /// One that knows nothing of the surroundings yet.
+    pub(crate) const fn early(json: bool, volume: Volume) -> Self {
+        Self { json, volume, width: None, sink: Sink::Streams }
+    }
+
+    /// Whether it goes to a terminal right away, so that somebody can be asked and shown what goes on.
+    pub(crate) const fn is_direct(&self) -> bool {
+        matches!(self.sink, Sink::Streams | Sink::Session)
+    }
+
+    /// Our own words as they are said here.
+    fn worded<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self.sink {
+            Sink::Streams => Cow::Borrowed(text),
+            Sink::Session | Sink::Buffer(_) => words::in_session(text),
+        }
     }
 
     /// Lines of data.
-    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
     pub(crate) fn data(&self, lines: &[String]) -> io::Result<()> {
-        let mut text = lines.join("\n");
+        let mut text = self.worded(&lines.join("\n")).into_owned();
         if !text.is_empty() {
             text.push('\n');
         }
+        self.styled(&text)
+    }
+
+    /// Text that is safe and has its colours, as it is: a piece of a line, or several lines.
+    pub(crate) fn styled(&self, text: &str) -> io::Result<()> {
         // Stripped beforehand and written at once: a stream that strips writes line by line.
-        if anstream::AutoStream::choice(&io::stdout()) == anstream::ColorChoice::Never {
-            text = strip_str(&text).to_string();
+        let is_plain = || anstream::AutoStream::choice(&io::stdout()) == anstream::ColorChoice::Never;
+        if self.is_direct() && is_plain() {
+            return self.out(&strip_str(text).to_string());
+        }
+        self.out(text)
+    }
+
+    fn out(&self, text: &str) -> io::Result<()> {
+        if let Sink::Buffer(buffer) = &self.sink {
+            buffer.push(text);
+            return Ok(());
         }
         let mut out = io::stdout().lock();
         forgive_closed_pipe(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
     }
 
     /// Text somebody else wrote. A terminal must not act on it; a file gets it as it is.
-    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
     pub(crate) fn text(&self, text: &str) -> io::Result<()> {
-        let mut shown = if io::stdout().is_terminal() {
-            let escaped = |line: &str| line.split('\t').map(visible).collect::<Vec<_>>().join("\t");
-            text.lines().map(escaped).collect::<Vec<_>>().join("\n")
-        } else {
-            text.to_owned()
-        };
+        let is_seen = !self.is_direct() || io::stdout().is_terminal();
+        let mut shown = if is_seen { harmless(text) } else { text.to_owned() };
         if !shown.is_empty() && !shown.ends_with('\n') {
             shown.push('\n');
         }
-        let mut out = io::stdout().lock();
-        forgive_closed_pipe(out.write_all(shown.as_bytes()).and_then(|()| out.flush()))
+        self.out(&shown)
     }
 
     /// Data as JSON.
-    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
     pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
+        self.out(&format!("{}\n", escaped(&text)))
+    }
+
+    /// Data as JSON on one line, as soon as it is there.
+    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
+    pub(crate) fn json_line(&self, value: &impl Serialize) -> io::Result<()> {
+        let text = serde_json::to_string(value).map_err(io::Error::other)?;
         let mut out = io::stdout().lock();
         forgive_closed_pipe(
             out.write_all(format!("{}\n", escaped(&text)).as_bytes()).and_then(|()| out.flush()),
@@ -90,20 +153,24 @@ impl Printer {
     /// A remark with colour in it, made of our own words only.
     pub(crate) fn remark_styled(&self, line: &str) {
         if self.volume > Volume::Quiet && !self.json {
-            say(&[line.to_owned()]);
+            self.say(&[line.to_owned()]);
         }
     }
 
     /// A line without which nobody could go on, however quiet it is to be.
-    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
     pub(crate) fn urge(&self, line: &str) {
-        say(&[line.to_owned()]);
+        self.say(&[line.to_owned()]);
+    }
+
+    /// A question, with the cursor left behind it.
+    pub(crate) fn question(&self, text: &str) {
+        self.tell(text);
     }
 
     /// Lines that belong to what was asked, such as what is about to be approved.
     pub(crate) fn show(&self, lines: &[String]) {
         if !self.json {
-            say(lines);
+            self.say(lines);
         }
     }
 
@@ -115,19 +182,19 @@ impl Printer {
         let is_quiet = self.volume == Volume::Quiet;
         for problem in problems.iter().take(most) {
             if !is_quiet || problem.severity() == Severity::Error {
-                say(&problem_lines(problem, env));
+                self.say(&problem_lines(problem, env));
             }
         }
         if problems.len() > most && !is_quiet {
             let more = problems.len() - most;
-            say(&[format!("{FAINT}and {more} more: switchboard doctor{FAINT:#}")]);
+            self.say(&[format!("{FAINT}and {more} more: switchboard doctor{FAINT:#}")]);
         }
     }
 
     /// The error a command ended with.
     pub(crate) fn error(&self, error: &CommandError, env: Option<&Env>) {
         if self.json {
-            return say(&[escaped(&error.to_json().to_string())]);
+            return self.say(&[escaped(&error.to_json().to_string())]);
         }
         let (message, rest) = error.lines(env);
         self.fault(&message, &rest);
@@ -140,8 +207,28 @@ impl Printer {
         }
         let mut lines = vec![format!("{BAD}error{BAD:#}: {}", visible(message))];
         lines.extend(rest.iter().map(|line| format!("  {}", visible(line))));
-        say(&lines);
+        self.say(&lines);
     }
+
+    fn say(&self, lines: &[String]) {
+        self.tell(&format!("{}\n", lines.join("\n")));
+    }
+
+    fn tell(&self, text: &str) {
+        let text = self.worded(text);
+        if let Sink::Buffer(buffer) = &self.sink {
+            return buffer.push(&text);
+        }
+        let mut err = anstream::AutoStream::auto(io::stderr().lock());
+        // There is nobody left to tell that nobody can be told.
+        drop(err.write_all(text.as_bytes()).and_then(|()| err.flush()));
+    }
+}
+
+/// Lines of somebody else that do nothing but be read.
+pub(crate) fn harmless(text: &str) -> String {
+    let escaped = |line: &str| line.split('\t').map(visible).collect::<Vec<_>>().join("\t");
+    text.lines().map(escaped).collect::<Vec<_>>().join("\n")
 }
 
 /// What happened; to whom and where; what to do.
@@ -186,12 +273,6 @@ fn escaped(json: &str) -> String {
         }
     }
     text
-}
-
-fn say(lines: &[String]) {
-    let mut err = anstream::AutoStream::auto(io::stderr().lock());
-    // There is nobody left to tell that nobody can be told.
-    drop(err.write_all(format!("{}\n", lines.join("\n")).as_bytes()));
 }
 
 fn forgive_closed_pipe(result: io::Result<()>) -> io::Result<()> {

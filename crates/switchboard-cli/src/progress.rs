@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use switchboard::visible::visible;
 
+use crate::printer::{Printer, Volume};
 use crate::table::cut;
 use crate::terminal;
 
@@ -38,7 +39,8 @@ struct Words {
 
 impl Progress {
     /// Shown only where somebody looks.
-    pub(crate) fn new(words: &str, is_wanted: bool) -> Self {
+    pub(crate) fn new(words: &str, printer: &Printer) -> Self {
+        let is_wanted = !printer.json && printer.volume > Volume::Quiet && printer.is_direct();
         let is_shown = is_wanted && std::io::stderr().is_terminal();
         Self {
             started: Instant::now(),

@@ -105,6 +105,8 @@ pub(crate) struct LoginRow {
     pub(crate) scopes: Vec<String>,
     pub(crate) renewable: bool,
     pub(crate) works: bool,
+    /// `keyring` if it is sealed with a key of the keyring, else `file`.
+    pub(crate) kept_in: &'static str,
 }
 
 impl From<&Facts> for LoginRow {
@@ -116,6 +118,7 @@ impl From<&Facts> for LoginRow {
             scopes: facts.scopes.clone(),
             renewable: facts.is_renewable,
             works: facts.works,
+            kept_in: if facts.is_sealed { "keyring" } else { "file" },
         }
     }
 }

@@ -22,3 +22,13 @@ pub(crate) fn width(env: &Env) -> Option<usize> {
     let told = env.var("COLUMNS").and_then(|columns| columns.parse().ok());
     told.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))).or(Some(80))
 }
+
+/// Whether the terminal only shows what it is sent, line after line.
+pub(crate) fn is_dumb(env: &Env) -> bool {
+    !cfg!(windows) && env.non_empty("TERM").is_none_or(|term| term == "dumb")
+}
+
+/// Whether somebody sits there and sees what we show.
+pub(crate) fn is_lived_in() -> bool {
+    is_interactive() && std::io::stdout().is_terminal()
+}

@@ -103,6 +103,11 @@ async fn pasted() -> Visited {
     }
 }
 
+/// Opens a page that somebody agreed to open, where there is a browser.
+pub(crate) fn opened(env: &Env, url: &str) -> bool {
+    where_to(env, Browser::Open) == Browser::Open && open(url)
+}
+
 /// Opens the address as one argument to a program, without a shell. It passed the gate before it came here.
 fn open(url: &str) -> bool {
     let mut options = webbrowser::BrowserOptions::new();

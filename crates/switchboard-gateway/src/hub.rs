@@ -257,7 +257,11 @@ impl Hub {
                 self.match_subscriptions().await;
                 self.match_levels().await;
             }
-            Event::Said { .. } | Event::Status { .. } | Event::TooLarge { .. } | Event::Missed { .. } => {}
+            Event::Said { .. }
+            | Event::Status { .. }
+            | Event::TooLarge { .. }
+            | Event::Problem { .. }
+            | Event::Missed { .. } => {}
         }
     }
 }

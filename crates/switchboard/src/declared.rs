@@ -258,6 +258,77 @@ pub struct OAuth {
     pub callback_port: Option<u16>,
     /// The `prompt` parameter of the login page.
     pub prompt: Option<String>,
+    /// How tokens are got.
+    pub grant: Option<Grant>,
+    /// The private key of a program that proves itself by signing: the key, or a path.
+    pub private_key: Option<Template>,
+    /// A signed statement of whoever runs the program: the statement, or a path.
+    pub assertion: Option<Template>,
+    /// The user's identity at the company's own login server.
+    pub enterprise: Option<Enterprise>,
+}
+
+impl OAuth {
+    /// Every string of it that may hold a placeholder, with its name.
+    pub fn values(&self) -> Vec<(&'static str, &Template)> {
+        let own = [
+            ("clientId", &self.client_id),
+            ("clientSecret", &self.client_secret),
+            ("privateKey", &self.private_key),
+            ("assertion", &self.assertion),
+        ];
+        let mut values: Vec<_> =
+            own.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))).collect();
+        if let Some(enterprise) = &self.enterprise {
+            values.push(("enterprise.endpoint", &enterprise.endpoint));
+            values.push(("enterprise.clientId", &enterprise.client_id));
+            values.push(("enterprise.idToken", &enterprise.id_token));
+        }
+        values
+    }
+
+    /// Whether it takes no person to log in.
+    pub fn is_alone(&self) -> bool {
+        self.grant == Some(Grant::ClientCredentials)
+            || self.private_key.is_some()
+            || self.assertion.is_some()
+            || self.enterprise.is_some()
+    }
+}
+
+/// How tokens are got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grant {
+    /// A person logs in.
+    AuthorizationCode,
+    /// The client itself is let in.
+    ClientCredentials,
+}
+
+impl Grant {
+    /// The word for it, which is that of the standard.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AuthorizationCode => "authorization_code",
+            Self::ClientCredentials => "client_credentials",
+        }
+    }
+
+    /// The grant of a word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::AuthorizationCode, Self::ClientCredentials].into_iter().find(|grant| grant.as_str() == word)
+    }
+}
+
+/// The user's identity at the company's own login server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Enterprise {
+    /// Where it is exchanged.
+    pub endpoint: Template,
+    /// Our name there.
+    pub client_id: Template,
+    /// The user's identity token from there: the token, or a path.
+    pub id_token: Template,
 }
 
 /// Which tools of a server are offered, and when they ask.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::calls::Grants;
 use crate::config::plan::{self, Inputs, Plan};
 use crate::config::settings;
 use crate::config::{Approvals, Options, Server, SetAside, Settings, State};
@@ -56,6 +57,7 @@ pub fn discover(env: &Env, options: Options) -> Discovery {
     let Plan { servers, set_aside, problems: decisions } = plan::plan(found, &inputs);
     problems.extend(setting_problems);
     problems.extend(approval_problem);
+    problems.extend(Grants::load(env).1);
     problems.extend(decisions);
     for server in servers.iter().filter(|server| server.state() == State::Enabled) {
         if let Ok(spec) = &server.definition {

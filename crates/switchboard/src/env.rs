@@ -16,6 +16,8 @@ pub const SWITCHBOARD_MCP_SERVERS: &str = "SWITCHBOARD_MCP_SERVERS";
 pub const SWITCHBOARD_MCP_TIMEOUT_MS: &str = "SWITCHBOARD_MCP_TIMEOUT_MS";
 /// Overrides the start-up window, in milliseconds.
 pub const SWITCHBOARD_STARTUP_WINDOW_MS: &str = "SWITCHBOARD_STARTUP_WINDOW_MS";
+/// The model to talk to, as `provider/name`.
+pub const SWITCHBOARD_MODEL: &str = "SWITCHBOARD_MODEL";
 /// `1` approves every server for this run.
 pub const SWITCHBOARD_TRUST: &str = "SWITCHBOARD_TRUST";
 
@@ -25,6 +27,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     (SWITCHBOARD_MCP_SERVERS, "a JSON object of servers; replaces everything else"),
     (SWITCHBOARD_MCP_TIMEOUT_MS, "overrides every server's `timeout`; 0 means no limit"),
     (SWITCHBOARD_STARTUP_WINDOW_MS, "overrides the setting `startupWindow`"),
+    (SWITCHBOARD_MODEL, "the model to talk to, as `provider/name`; before the setting `chat.model`"),
     (SWITCHBOARD_TRUST, "`1` approves every server for this run only"),
 ];
 

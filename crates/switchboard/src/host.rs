@@ -1,7 +1,10 @@
 //! What an embedding agent answers for us when a server asks: the user, the model, the folders.
 //!
 //! A server's question travels forward to the host with everything it needs to know, and the answer comes back on
-//! the slot the question came with. Who has nobody to ask uses [`Headless`], which declines politely.
+//! the slot the question came with. Who has nobody to ask uses [`Headless`], which declines politely, or [`Ruled`], which
+//! also has rules for calls.
+
+mod ruled;
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -9,6 +12,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::json::Json;
+
+pub use ruled::{Answered, Judgement, Ruled, Rules, Tally};
 
 /// An answer that may take its time, as a person does.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -27,6 +32,12 @@ pub trait Host: Send + Sync + 'static {
     /// Whether a call may be made. Without anybody to ask, it may not.
     fn permit(&self, question: Permission) -> Reply<'_, Permit> {
         Box::pin(std::future::ready(nobody(&question)))
+    }
+
+    /// Why a tool may not be called whatever the rules for it say, if so. It is asked about every call, so it must be
+    /// quick. The name is that of the catalog; server and tool are what it stands for.
+    fn forbids(&self, _name: &str, _server: &str, _tool: &str) -> Option<String> {
+        None
     }
 
     /// A page to log in at. Whoever shows it must show the whole address and open nothing without consent. Without anybody
@@ -109,7 +120,7 @@ pub enum Visited {
 }
 
 fn nobody(question: &Permission) -> Permit {
-    Permit::Deny { reason: format!("`{}` needs approval and nobody is there to ask", question.name) }
+    Permit::Refuse { reason: format!("`{}` needs approval and nobody is there to ask", question.name) }
 }
 
 /// A call that needs the user's yes.
@@ -136,7 +147,7 @@ pub struct Permission {
 pub enum Why {
     /// The rules for this tool say so.
     Rule,
-    /// It was approved for good, and it or its server is not what it was then.
+    /// It was approved before, and it or its server is not what it was then.
     Changed,
 }
 
@@ -149,8 +160,13 @@ pub enum Permit {
     Session,
     /// Yes, for good, as long as the tool and its server stay what they are.
     Always,
-    /// No.
+    /// No, says the user.
     Deny {
+        /// Why, for the model.
+        reason: String,
+    },
+    /// No, and no person said so: nobody is there to ask, and no rule allows it.
+    Refuse {
         /// Why, for the model.
         reason: String,
     },

@@ -36,10 +36,12 @@
 //! ```
 
 // Words: one concept each, known to every room.
+pub mod context;
 pub mod declared;
 mod dial;
 pub mod digest;
 pub mod env;
+pub mod glob;
 pub mod host;
 pub mod json;
 pub mod notice;

@@ -97,6 +97,10 @@ codes! {
     Untrusted = "untrusted", Note;
     /// The store of approvals cannot be read; nothing counts as approved.
     ApprovalsUnreadable = "approvals-unreadable", Error;
+    /// What was approved for good cannot be read; nothing counts as granted.
+    GrantsUnreadable = "grants-unreadable", Error;
+    /// A yes for good could not be kept; it holds for this session only.
+    GrantNotKept = "grant-not-kept", Warning;
     /// A setting has a value it cannot have and is ignored.
     BadSetting = "bad-setting", Warning;
     /// A setting nobody knows.

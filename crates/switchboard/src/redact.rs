@@ -30,6 +30,7 @@ const TELLING: &[&str] = &[
     "bearer",
     "passphrase",
     "jwt",
+    "assertion",
     "signature",
 ];
 

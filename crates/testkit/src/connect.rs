@@ -81,6 +81,8 @@ pub fn terms() -> Terms {
         remembered: None,
         trace: None,
         steps: Arc::new(Steps::new(None)),
+        log: Arc::default(),
+        context: None,
     }
 }
 

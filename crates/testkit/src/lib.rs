@@ -3,8 +3,10 @@
 
 pub mod connect;
 mod fake;
+pub mod keyring;
 pub mod logins;
 mod mark;
+mod model;
 mod programs;
 
 use std::fs;
@@ -17,7 +19,8 @@ use tempfile::TempDir;
 
 pub use fake::{Fake, FakeScript};
 pub use mark::Mark;
-pub use programs::{assault, attack, caller, fake_server, guard, host, peers};
+pub use model::FakeModel;
+pub use programs::{assault, attack, caller, fake_model, fake_server, guard, host, peers};
 
 /// Compares a generated text with the file that carries it. With `UPDATE_GOLDEN=1` the file is written instead.
 ///

@@ -16,6 +16,16 @@ pub fn fake_server() -> PathBuf {
     PATH.get_or_init(|| find("fake-server", &["crates/testkit/src/bin/fake-server"])).clone()
 }
 
+/// The path of the program `fake-model`: a model that says what a script says.
+///
+/// # Panics
+///
+/// When it cannot be built, in which case the test cannot run.
+pub fn fake_model() -> PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| find("fake-model", &["crates/testkit/src/bin/fake-model"])).clone()
+}
+
 /// The path of the program `guard`: what keeps the processes of a server from outliving us.
 ///
 /// # Panics

@@ -1,6 +1,6 @@
 //! `add`: writes a new server into a file of ours. What the user adds is trusted as it is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use switchboard::config::edit::{EditError, IfExists};
 use switchboard::config::file::ServerEntry;
@@ -14,19 +14,29 @@ use switchboard::{Scope, resolve};
 use super::{Context, Outcome, login, own_file, wizard};
 use crate::args::{Add, ScopeArg, TransportArg};
 use crate::error::CommandError;
-use crate::terminal;
 
 pub(super) fn run(context: &Context, add: Add) -> Result<Outcome, CommandError> {
     let add = match &add.name {
         Some(_) => add,
-        None if terminal::is_interactive() && !context.printer.json => wizard::ask(add)?,
+        None if context.can_ask() => wizard::ask(context.ask(), add)?,
         None => {
             return Err(CommandError::usage("usage", "a name is needed where nobody can be asked")
                 .hint("switchboard add NAME -- COMMAND, or switchboard add NAME --url URL"));
         }
     };
+    let path = write(context, &add)?;
+    let name = add.name.as_deref().unwrap_or_default();
+    context.printer.remark(&format!("Try it: switchboard test {name}"));
+    if add.url.is_some() && add.token.is_none() && add.headers.is_empty() {
+        login::welcome(context, name, &path);
+    }
+    Ok(Outcome::Done)
+}
+
+/// Writes a server that was typed, says so, and gives the file.
+pub(crate) fn write(context: &Context, add: &Add) -> Result<PathBuf, CommandError> {
     let name = add.name.clone().unwrap_or_default();
-    let spec = spec(&name, &add)?;
+    let spec = spec(&name, add)?;
     let entry = ServerEntry::from_spec(&spec).map_err(|inexpressible| {
         let what = format!("`{}` holds a placeholder that cannot be kept", inexpressible.field);
         CommandError::usage("invalid-server", what)
@@ -60,11 +70,7 @@ pub(super) fn run(context: &Context, add: Add) -> Result<Outcome, CommandError> 
     for warning in warnings {
         warning.say(context);
     }
-    context.printer.remark(&format!("Try it: switchboard test {name}"));
-    if add.url.is_some() && add.token.is_none() && add.headers.is_empty() {
-        login::welcome(context, &name, &path);
-    }
-    Ok(Outcome::Done)
+    Ok(path)
 }
 
 /// Something to know about what was just written.

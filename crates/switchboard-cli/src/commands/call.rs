@@ -9,6 +9,7 @@ use switchboard::calls::{CallError, Coercion, Outcome as Called, Request, argume
 use switchboard::catalog::{Catalog, Entry, Missed, Verdict, naming};
 use switchboard::config::settings::NameStyle;
 use switchboard::json::Json;
+use switchboard::notice::Progress as Heard;
 use switchboard::session::{self, LoadError, Session};
 use switchboard::{Server, State};
 
@@ -82,7 +83,7 @@ fn likely(context: &Context, spelling: &str) -> Vec<String> {
 }
 
 /// Whether a spelling begins with the name of the server, in any of the ways to spell it.
-fn begins_with(spelling: &str, server: &Server) -> bool {
+pub(crate) fn begins_with(spelling: &str, server: &Server) -> bool {
     let name = server.name.as_str();
     let prefix = server.definition.as_ref().ok().and_then(|spec| spec.conduct.prefix.as_deref());
     let plain = [format!("{name}/"), format!("{name}."), format!("mcp__{name}__")];
@@ -109,26 +110,32 @@ async fn perform(
     (session, progress): (&Session, &Progress),
     (entry, wanted): (Entry, Json),
 ) -> Result<(), CommandError> {
-    let timeout = call.timeout.map(|ms| if ms == 0 { FOREVER } else { Duration::from_millis(ms) });
     progress.say(format!("calling {}", entry.name));
-    let mut hear = |heard: switchboard::notice::Progress| {
-        let total = heard.total.map(|total| format!(" of {total}")).unwrap_or_default();
-        let words = heard.message.map(|words| format!(": {words}")).unwrap_or_default();
-        progress.say(format!("calling {}, {}{total}{words}", entry.name, heard.progress));
-    };
-    let request = Request { timeout, on_progress: Some(&mut hear) };
+    let mut hear = |heard: Heard| progress.say(how_far(&entry, heard));
+    let request = Request { timeout: patience(call), on_progress: Some(&mut hear) };
     let outcome =
         session.call_approved(&entry, &wanted, request).await.map_err(|error| failed(&entry, &error))?;
     progress.end();
-    show(context, &outcome)?;
-    if outcome.is_error {
-        let message = format!("`{}` reported an error", outcome.name);
-        return Err(CommandError::new(Kind::ToolFailed, "tool-error", message).server(&outcome.server));
-    }
-    Ok(())
+    show(context, &outcome)
 }
 
-fn find<'a>(catalog: &'a Catalog, session: &Session, call: &Call) -> Result<&'a Entry, CommandError> {
+/// How long a call may be without a sign of life.
+pub(crate) fn patience(call: &Call) -> Option<Duration> {
+    call.timeout.map(|ms| if ms == 0 { FOREVER } else { Duration::from_millis(ms) })
+}
+
+/// How far a call is, in words.
+pub(crate) fn how_far(entry: &Entry, heard: Heard) -> String {
+    let total = heard.total.map(|total| format!(" of {total}")).unwrap_or_default();
+    let words = heard.message.map(|words| format!(": {words}")).unwrap_or_default();
+    format!("calling {}, {}{total}{words}", entry.name, heard.progress)
+}
+
+pub(crate) fn find<'a>(
+    catalog: &'a Catalog,
+    session: &Session,
+    call: &Call,
+) -> Result<&'a Entry, CommandError> {
     catalog.find(&call.tool, call.server.as_deref()).map_err(|missed| match missed {
         Missed::Ambiguous { candidates } => {
             let message = format!("`{}` could be several tools: {}", call.tool, candidates.join(", "));
@@ -173,7 +180,7 @@ fn unreachable(error: &LoadError) -> CommandError {
 }
 
 /// The arguments, if they can be right. What was given as JSON is sent as it was written.
-fn wanted(entry: &Entry, call: &Call, given: Option<Json>) -> Result<Json, CommandError> {
+pub(crate) fn wanted(entry: &Entry, call: &Call, given: Option<Json>) -> Result<Json, CommandError> {
     let schema = &entry.input_schema;
     let wrong = |error: Coercion| {
         let message = match &error {
@@ -199,7 +206,7 @@ fn wanted(entry: &Entry, call: &Call, given: Option<Json>) -> Result<Json, Comma
 }
 
 /// Arguments given as one JSON text.
-fn given(context: &Context, call: &Call) -> Result<Option<Json>, CommandError> {
+pub(crate) fn given(context: &Context, call: &Call) -> Result<Option<Json>, CommandError> {
     let Some(source) = &call.args else { return Ok(None) };
     let unreadable = |error: std::io::Error| {
         CommandError::usage("bad-arguments", format!("cannot read the arguments: {error}"))
@@ -222,7 +229,7 @@ fn given(context: &Context, call: &Call) -> Result<Option<Json>, CommandError> {
     }
 }
 
-fn failed(entry: &Entry, error: &CallError) -> CommandError {
+pub(crate) fn failed(entry: &Entry, error: &CallError) -> CommandError {
     let kind = match error {
         CallError::Denied { .. } | CallError::Deferred { .. } | CallError::Outdated { .. } => {
             Kind::NotApproved
@@ -245,9 +252,11 @@ fn failed(entry: &Entry, error: &CallError) -> CommandError {
     }
 }
 
-fn show(context: &Context, outcome: &Called) -> Result<(), CommandError> {
+/// Shows what a call brought; a failure that the tool reports is one.
+pub(crate) fn show(context: &Context, outcome: &Called) -> Result<(), CommandError> {
     if context.printer.json {
-        return Ok(context.printer.json(&report::Call::from(outcome))?);
+        context.printer.json(&report::Call::from(outcome))?;
+        return reported(outcome);
     }
     if outcome.is_cut && outcome.spilled.is_none() {
         // It could not be kept anywhere else.
@@ -266,5 +275,14 @@ fn show(context: &Context, outcome: &Called) -> Result<(), CommandError> {
     if let Some(warning) = outcome.warning() {
         context.printer.remark(&format!("warning: {warning}"));
     }
-    Ok(())
+    reported(outcome)
+}
+
+/// A failure that the tool reports is one of the command as well.
+fn reported(outcome: &Called) -> Result<(), CommandError> {
+    if !outcome.is_error {
+        return Ok(());
+    }
+    let message = format!("`{}` reported an error", outcome.name);
+    Err(CommandError::new(Kind::ToolFailed, "tool-error", message).server(&outcome.server))
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use switchboard::auth::{Machine, Wishes};
+use switchboard::auth::Wishes;
+use switchboard::config::settings::Keyring;
 use switchboard::connect::Persistence;
 use switchboard::env::{SWITCHBOARD_HOME, SWITCHBOARD_MCP_SERVERS};
 use switchboard::host::{Abilities, Answer, Elicitation, Host, Page, Reply, Root, Visited, Wish};
@@ -42,10 +43,9 @@ async fn play(context: &Context, url: &str) -> Result<Outcome, CommandError> {
     let scenario = context.env.var(SCENARIO).unwrap_or_default();
     let data = context.env.var(SCENARIO_DATA).unwrap_or("{}");
     let given: Value = serde_json::from_str(data).unwrap_or_default();
-    let oauth = json!({"clientId": given["client_id"], "clientSecret": given["client_secret"]});
     let mut entry = json!({"url": url, "approval": "never", "timeout": 10_000});
-    if given["client_id"].is_string() {
-        entry["oauth"] = without_null(oauth);
+    if let Some(oauth) = oauth(&given) {
+        entry["oauth"] = oauth;
     }
     let servers = json!({ SERVER: entry });
     // A home of its own: nothing is remembered from one scenario to the next.
@@ -59,7 +59,7 @@ async fn play(context: &Context, url: &str) -> Result<Outcome, CommandError> {
     options.host = Arc::new(Willing { root: context.env.cwd().to_owned() });
     options.persistence = Persistence::OneShot;
     options.logins.document = Some(DOCUMENT.to_owned());
-    options.logins.machines.extend(machine(&given).map(|machine| (SERVER.to_owned(), machine)));
+    options.logins.keyring = Keyring::Off;
     let session = Session::start(options).await;
     let played = match let_in(&session).await {
         Ok(()) => act(&session, scenario, data).await,
@@ -88,19 +88,21 @@ async fn let_in(session: &Session) -> Result<(), CommandError> {
     }
 }
 
-/// How the scenario wants us to prove who we are, where that needs no person.
-fn machine(given: &Value) -> Option<Machine> {
-    let text = |name: &str| given[name].as_str().map(str::to_owned);
-    if let (Some(client_id), Some(id_token), Some(token_endpoint)) =
-        (text("idp_client_id"), text("idp_id_token"), text("idp_token_endpoint"))
-    {
-        return Some(Machine::Enterprise { client_id, id_token, token_endpoint });
-    }
-    if let Some(jwt) = text("valid_jwt") {
-        return Some(Machine::Statement { jwt });
-    }
-    let (pem, algorithm) = (text("private_key_pem")?, text("signing_algorithm")?);
-    Some(Machine::Key { pem, algorithm })
+/// What the scenario gives us to prove who we are with, as an entry has it.
+fn oauth(given: &Value) -> Option<Value> {
+    let enterprise = json!({
+        "clientId": given["idp_client_id"],
+        "idToken": given["idp_id_token"],
+        "endpoint": given["idp_token_endpoint"],
+    });
+    let oauth = json!({
+        "clientId": given["client_id"],
+        "clientSecret": given["client_secret"],
+        "privateKey": given["private_key_pem"],
+        "assertion": given["valid_jwt"],
+        "enterprise": given["idp_id_token"].is_string().then_some(enterprise),
+    });
+    Some(without_null(oauth)).filter(|oauth| *oauth != json!({}))
 }
 
 fn without_null(value: Value) -> Value {

@@ -13,7 +13,7 @@ use super::{Context, GUARD, unknown_server};
 use crate::error::{CommandError, Kind};
 
 /// Waits for something in this thread.
-pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CommandError> {
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
         CommandError::new(Kind::Failed, "runtime", format!("cannot wait for anything: {error}"))
     })?;
@@ -21,14 +21,14 @@ pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CommandErr
 }
 
 /// Resolves at the next Ctrl-C.
-pub(super) async fn ctrl_c() {
+pub(crate) async fn ctrl_c() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
 /// The server of that name, if it may be connected to.
-pub(super) fn connectable<'a>(
+pub(crate) fn connectable<'a>(
     discovery: &'a Discovery,
     name: &str,
 ) -> Result<(&'a Server, &'a ServerSpec), CommandError> {
@@ -56,7 +56,8 @@ pub(super) fn connectable<'a>(
 
 /// The logins of the user.
 pub(super) fn keys(context: &Context) -> Arc<Keys> {
-    Keys::of(&context.env, auth::Options::default())
+    let settings = context.discover().settings;
+    Keys::of(&context.env, auth::Options::default().with(&settings.login))
 }
 
 /// Fills in the values of a server.
@@ -97,11 +98,13 @@ pub(super) fn terms(context: &Context, launch: &Launch, wishes: Wishes<'_>) -> T
         remembered: Memory::of(&context.env).recall(&launch.identity),
         trace,
         steps,
+        log: Arc::default(),
+        context: None,
     }
 }
 
 /// This program, as a guard.
-pub(super) fn guard() -> Option<Guard> {
+pub(crate) fn guard() -> Option<Guard> {
     let program = std::env::current_exe().ok().filter(|_| cfg!(unix))?;
     Some(Guard { program, args: vec![GUARD.into()] })
 }

@@ -110,7 +110,7 @@ fn examine(discovery: &Discovery, env: &Env) -> Vec<Problem> {
 fn logins(discovery: &Discovery, env: &Env) -> Vec<Problem> {
     let project = &discovery.project;
     let subject = |name, origin, spec| Subject { name, spec, origin, project, token: None };
-    let keys = Keys::of(env, auth::Options::default());
+    let keys = Keys::of(env, auth::Options::default().with(&discovery.settings.login));
     let mut problems = Vec::new();
     let mut all = Vec::new();
     for server in &discovery.servers {

@@ -1,6 +1,5 @@
 //! `import`: copies servers of other tools into a file of ours, and shows the difference first.
 
-use inquire::{Confirm, MultiSelect};
 use similar::{ChangeTag, TextDiff};
 use switchboard::config::edit::{IfExists, OwnFile, redacted};
 use switchboard::config::file::ServerEntry;
@@ -11,12 +10,10 @@ use switchboard::sources::read;
 use switchboard::visible::visible;
 use switchboard::{Discovery, Origin};
 
-use super::trust::HOW_TO_MARK;
-use super::{Context, Outcome, add, own_file, s, unknown_server};
+use super::{Context, Outcome, add, connection, own_file, s, unknown_server};
 use crate::args::Import;
 use crate::error::CommandError;
 use crate::printer::{BAD, FAINT, GOOD};
-use crate::terminal;
 
 /// A server that could be copied.
 struct Candidate<'d> {
@@ -57,9 +54,9 @@ pub(super) fn run(context: &Context, import: &Import) -> Result<Outcome, Command
         context.printer.remark("Nothing was changed: this was a dry run.");
         return report.print(context);
     }
-    if terminal::is_interactive() && !import.yes && !context.printer.json {
+    if context.can_ask() && !import.yes {
         let question = format!("Write this to {shown}?");
-        if !Confirm::new(&question).with_default(true).prompt()? {
+        if !connection::block_on(context.ask().confirm(&question, true))?? {
             return Err(CommandError::interrupted());
         }
     }
@@ -142,7 +139,7 @@ fn choose<'d>(
     if !import.names.is_empty() || import.dry_run || import.yes || candidates.is_empty() {
         return Ok(candidates);
     }
-    if !terminal::is_interactive() || context.printer.json {
+    if !context.can_ask() {
         if import.from.is_some() {
             return Ok(candidates);
         }
@@ -158,8 +155,7 @@ fn choose<'d>(
             format!("{} ({})", switchboard::visible::excerpt(candidate.name, 60), candidate.origin.provider)
         })
         .collect();
-    let picked = MultiSelect::new("Import which?", labels).with_help_message(HOW_TO_MARK).raw_prompt()?;
-    let indices: Vec<usize> = picked.into_iter().map(|option| option.index).collect();
+    let indices = connection::block_on(context.ask().several("Import which?", labels))??;
     Ok(candidates
         .into_iter()
         .enumerate()

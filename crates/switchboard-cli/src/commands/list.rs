@@ -7,7 +7,7 @@ use switchboard::config::Because;
 use super::{ADD_ONE, Context, Outcome, s};
 use crate::error::CommandError;
 use crate::printer::{BAD, FAINT, GOOD, STRONG, Volume, WAITING};
-use crate::report::{List, ProblemRow, ServerRow};
+use crate::report::{List, OriginRow, ProblemRow, ServerRow};
 use crate::table::{Cell, Table};
 
 /// With so many columns left, there is room for the command or address.
@@ -62,7 +62,7 @@ fn lines(context: &Context, rows: &[ServerRow]) -> Vec<String> {
             Cell::styled(switchboard::visible::excerpt(&row.name, 100), STRONG),
             Cell::styled(row.state, style),
             Cell::new(row.transport.unwrap_or("-")),
-            Cell::new(place(context, row)),
+            Cell::new(place_of(context, &row.origin)),
         ]);
     }
     let has_room = context.printer.width.is_none_or(|width| table.width() + ROOM <= width);
@@ -74,11 +74,11 @@ fn lines(context: &Context, rows: &[ServerRow]) -> Vec<String> {
 }
 
 /// File and line as people write them.
-fn place(context: &Context, row: &ServerRow) -> String {
-    match (&row.origin.path, row.origin.line) {
+pub(crate) fn place_of(context: &Context, origin: &OriginRow) -> String {
+    match (&origin.path, origin.line) {
         (Some(path), Some(line)) => format!("{}:{line}", context.env.display(path.as_ref())),
         (Some(path), None) => context.env.display(path.as_ref()),
-        (None, _) if row.origin.provider == "builtin" => "built in".to_owned(),
+        (None, _) if origin.provider == "builtin" => "built in".to_owned(),
         (None, _) => "SWITCHBOARD_MCP_SERVERS".to_owned(),
     }
 }

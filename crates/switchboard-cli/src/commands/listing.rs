@@ -123,12 +123,15 @@ fn is_decided(discovery: &Discovery, reports: &[ServerReport]) -> bool {
     all_settled || (reports.iter().any(has_answered) && !reports.iter().any(waits))
 }
 
-/// A list succeeds when at least one server answered and no required one is missing. One that is switched off is missed by
-/// nobody; one that waits for approval is missed only if it is required.
-fn verdict(discovery: &Discovery, reports: &[ServerReport], servers: &[String]) -> Result<(), CommandError> {
+/// Fails when a required server is missing. One that is switched off is missed by nobody.
+pub(super) fn required(
+    discovery: &Discovery,
+    reports: &[ServerReport],
+    servers: &[String],
+) -> Result<(), CommandError> {
     let wanted =
         discovery.servers.iter().filter(|server| servers.is_empty() || servers.contains(&server.name));
-    for server in wanted.clone().filter(|server| server.required) {
+    for server in wanted.filter(|server| server.required) {
         let word = shell_word(&server.name);
         let report = reports.iter().find(|report| report.name == server.name);
         let (what, hint) = match server.state() {
@@ -142,6 +145,15 @@ fn verdict(discovery: &Discovery, reports: &[ServerReport], servers: &[String]) 
         let error = CommandError::new(Kind::Unreachable, "required-server", message);
         return Err(error.server(&server.name).hint(hint));
     }
+    Ok(())
+}
+
+/// A list succeeds when at least one server answered and no required one is missing. One that waits for approval is missed
+/// only if it is required.
+fn verdict(discovery: &Discovery, reports: &[ServerReport], servers: &[String]) -> Result<(), CommandError> {
+    required(discovery, reports, servers)?;
+    let wanted =
+        discovery.servers.iter().filter(|server| servers.is_empty() || servers.contains(&server.name));
     let n_invalid = wanted.filter(|server| server.state() == State::Invalid).count();
     if reports.iter().any(has_answered) || reports.len() + n_invalid == 0 {
         return Ok(());

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use inquire::Confirm;
 use serde_json::json;
 use switchboard::auth::{Facts, Place, Standing, Wishes};
 use switchboard::connect::Persistence;
@@ -13,7 +12,7 @@ use switchboard::resolve::{Launch, Subject, Target};
 use switchboard::session::{NoLogin, Options, Session};
 use switchboard::visible::{shell_word, visible};
 use switchboard::wire::{self, Cause};
-use switchboard::{Env, Explain, Transport};
+use switchboard::{Discovery, Env, Explain, ServerSpec, Transport};
 
 use super::{Context, Outcome, connection, online, test};
 use crate::args::Reauth;
@@ -24,27 +23,38 @@ use crate::visitor::{Browser, Visitor};
 
 /// Logs in, whatever was there before.
 pub(super) fn reauth(context: &Context, args: &Reauth) -> Result<Outcome, CommandError> {
-    let browser = browser(args.no_browser)?;
-    let options = options(context, &args.name, browser)?;
+    let options = options(context, &args.name, |spec| {
+        // Nobody is asked where a program logs in as itself.
+        let is_alone = spec.conduct.oauth.as_ref().is_some_and(|oauth| oauth.is_alone());
+        browser(args.no_browser || is_alone)
+    })?;
     let scopes = args.scope.iter().flat_map(|scope| scope.split_whitespace()).map(str::to_owned).collect();
     let wishes = Wishes { scopes };
-    let facts = in_session(options, async |session| login(session, &args.name, &wishes).await)?;
-    told(context, &args.name, &facts)
+    let facts = in_session(context, options, async |session| login(session, &args.name, &wishes).await)?;
+    told(context, &args.name, &facts)?;
+    Ok(Outcome::Done)
 }
 
 /// Forgets a login.
 pub(super) fn unauth(context: &Context, name: &str) -> Result<Outcome, CommandError> {
-    let options = options(context, name, Browser::Elsewhere)?;
-    let was_there =
-        in_session(options, async |session| session.logout(name).await.map_err(|why| error(name, &why)))?;
+    let options = options(context, name, |_| Ok(Browser::Elsewhere))?;
+    let was_there = in_session(context, options, async |session| {
+        session.logout(name).await.map_err(|why| error(name, &why))
+    })?;
+    told_out(context, name, was_there)?;
+    Ok(Outcome::Done)
+}
+
+/// Says that nobody is logged in any more.
+pub(crate) fn told_out(context: &Context, name: &str, was_there: bool) -> Result<(), CommandError> {
     if context.printer.json {
-        context.printer.json(&json!({"name": name, "loggedOut": was_there})).map_err(CommandError::from)?;
+        context.printer.json(&json!({"name": name, "loggedOut": was_there}))?;
     } else if was_there {
         context.printer.remark(&format!("Logged out of \"{name}\""));
     } else {
         context.printer.remark(&format!("Nobody was logged in to \"{name}\""));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Where a login would be made for a server; nowhere if its entry has a credential of its own, or wants none.
@@ -53,11 +63,6 @@ pub(super) fn place(launch: &Launch) -> Option<Place> {
         Target::Remote(address) => Place::of(&launch.server, address),
         Target::Child(_) => None,
     }
-}
-
-/// Whether somebody can be asked to log in.
-pub(super) fn can_ask(context: &Context) -> bool {
-    terminal::is_interactive() && !context.printer.json
 }
 
 /// What a server says about the login it wants.
@@ -80,14 +85,14 @@ pub(super) async fn offer(
     let keys = connection::keys(context);
     let issuer = keys.issuer(&place, challenge).await.map_err(failed)?;
     let question = format!("\"{}\" wants a login. Log in at {} now?", visible(name), visible(&issuer));
-    if !Confirm::new(&question).with_default(true).prompt()? {
+    if !context.ask().confirm(&question, true).await? {
         return Ok(false);
     }
     let visitor = Visitor::new(&context.printer, &context.env, Browser::Open);
     let wishes = Wishes::default();
     let done = tokio::select! {
         done = keys.login(&place, challenge, (&visitor, &wishes)) => done.map_err(failed),
-        () = connection::ctrl_c() => {
+        () = context.stopped() => {
             Err(CommandError::new(Kind::Interrupted, "interrupted", "stopped; nobody logged in"))
         }
     };
@@ -104,7 +109,7 @@ const PATIENCE: u64 = 10_000;
 /// comes out of it.
 pub(super) fn welcome(context: &Context, name: &str, path: &Path) {
     let word = shell_word(name);
-    if !can_ask(context) {
+    if !context.can_ask() {
         context.printer.remark(&format!("If it wants a login: switchboard reauth {word}"));
         return;
     }
@@ -197,20 +202,31 @@ fn browser(no_browser: bool) -> Result<Browser, CommandError> {
         .hint("with --no-browser the address is printed, and read back"))
 }
 
-fn options(context: &Context, name: &str, browser: Browser) -> Result<Options, CommandError> {
+fn options(
+    context: &Context,
+    name: &str,
+    browser: impl FnOnce(&ServerSpec) -> Result<Browser, CommandError>,
+) -> Result<Options, CommandError> {
     let discovery = context.discover();
-    let (_, spec) = connection::connectable(&discovery, name)?;
-    if matches!(spec.transport, Transport::Stdio(_)) {
-        let message = format!("Server \"{name}\" is a stdio server: it manages its own credentials");
-        return Err(CommandError::usage("no-login", message).server(name));
-    }
+    let browser = browser(logs_in(&discovery, name)?)?;
     let mut options = online::options(context, &[name.to_owned()]);
     options.persistence = Persistence::OneShot;
     options.host = Arc::new(Visitor::new(&context.printer, &context.env, browser));
     Ok(options)
 }
 
+/// The server, if one could log in to it at all.
+pub(crate) fn logs_in<'d>(discovery: &'d Discovery, name: &str) -> Result<&'d ServerSpec, CommandError> {
+    let (_, spec) = connection::connectable(discovery, name)?;
+    if matches!(spec.transport, Transport::Stdio(_)) {
+        let message = format!("Server \"{name}\" is a stdio server: it manages its own credentials");
+        return Err(CommandError::usage("no-login", message).server(name));
+    }
+    Ok(spec)
+}
+
 fn in_session<T>(
+    context: &Context,
     options: Options,
     work: impl AsyncFnOnce(&Session) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
@@ -220,14 +236,14 @@ fn in_session<T>(
         session.settled(None).await;
         let done = tokio::select! {
             done = work(&session) => done,
-            () = connection::ctrl_c() => Err(CommandError::stopped()),
+            () = context.stopped() => Err(CommandError::stopped()),
         };
         session.shutdown().await;
         done
     })?
 }
 
-async fn login(session: &Session, name: &str, wishes: &Wishes) -> Result<Facts, CommandError> {
+pub(crate) async fn login(session: &Session, name: &str, wishes: &Wishes) -> Result<Facts, CommandError> {
     let facts = session.login(name, wishes).await.map_err(|why| error(name, &why))?;
     // A login that lets nobody in is none.
     let status =
@@ -242,7 +258,7 @@ async fn login(session: &Session, name: &str, wishes: &Wishes) -> Result<Facts, 
 }
 
 /// Why there is no login, in the words of the contract.
-pub(super) fn error(name: &str, why: &NoLogin) -> CommandError {
+pub(crate) fn error(name: &str, why: &NoLogin) -> CommandError {
     match why {
         NoLogin::Unknown => CommandError::usage("no-such-server", format!("there is no server \"{name}\"")),
         NoLogin::NotThere => {
@@ -272,17 +288,16 @@ pub(super) fn error(name: &str, why: &NoLogin) -> CommandError {
     .server(name)
 }
 
-fn told(context: &Context, name: &str, facts: &Facts) -> Result<Outcome, CommandError> {
+pub(crate) fn told(context: &Context, name: &str, facts: &Facts) -> Result<(), CommandError> {
     if context.printer.json {
         let login = LoggedIn { name, login: LoginRow::from(facts) };
-        context.printer.json(&login).map_err(CommandError::from)?;
-        return Ok(Outcome::Done);
+        return Ok(context.printer.json(&login)?);
     }
     context.printer.remark(&format!("Logged in to \"{name}\" at {}{}", facts.issuer, sentence(facts)));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-/// How long a login holds and what it allows, in words.
+/// How long a login holds, what it allows and how it is kept, in words.
 pub(crate) fn sentence(facts: &Facts) -> String {
     let holds = match (
         facts.is_renewable,
@@ -295,7 +310,8 @@ pub(crate) fn sentence(facts: &Facts) -> String {
     };
     let rights =
         if facts.scopes.is_empty() { String::new() } else { format!("; rights: {}", facts.scopes.join(" ")) };
-    format!("{holds}{rights}")
+    let kept = if facts.is_sealed { "sealed with a key of the keyring" } else { "kept in a private file" };
+    format!("{holds}{rights}; {kept}")
 }
 
 fn span(seconds: u64) -> String {

@@ -1,43 +1,47 @@
 //! One verb a file. Here: what they share, and which is run.
 
-mod add;
+pub(crate) mod add;
 mod builtin;
-mod call;
+pub(crate) mod call;
+mod chat;
 mod completions;
 mod conformance;
-mod connection;
+pub(crate) mod connection;
 mod doctor;
 mod import;
-mod list;
+pub(crate) mod list;
 mod listing;
-mod login;
-mod offers;
-mod online;
-mod prompt;
-mod read;
+pub(crate) mod login;
+pub(crate) mod offers;
+pub(crate) mod online;
+pub(crate) mod prompt;
+pub(crate) mod read;
 mod remove;
 mod schema;
 mod serve;
 mod status;
 mod switch;
 mod test;
-mod tools;
-mod trust;
+pub(crate) mod tools;
+pub(crate) mod trust;
 mod why;
-mod wizard;
+pub(crate) mod wizard;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use switchboard::config::edit::OwnFile;
 use switchboard::config::write::Privacy;
 use switchboard::sources::places;
 use switchboard::{Discovery, Env, Options, Provider, Scope, Server, Transport, discover};
+use tokio_util::sync::CancellationToken;
 
 use crate::args::{BuiltinArg, Cli, Command, ScopeArg};
+use crate::ask::{Ask, Lines};
 use crate::error::{CommandError, Kind};
 use crate::printer::{Printer, Volume};
+use crate::{shell, terminal};
 
 /// The verb that makes this program the guard of a server instead.
 pub(crate) const GUARD: &str = "__guard";
@@ -47,16 +51,38 @@ pub(crate) const ADD_ONE: &str =
     "Add one: switchboard add NAME -- COMMAND, or switchboard add NAME --url URL";
 
 /// What every command gets.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) env: Env,
     pub(crate) options: Options,
     pub(crate) printer: Printer,
+    /// What somebody types, line by line.
+    pub(crate) lines: Lines,
+    /// Stops what is being done, besides Ctrl-C.
+    pub(crate) cancel: CancellationToken,
 }
 
 impl Context {
     pub(crate) fn discover(&self) -> Discovery {
         discover(&self.env, self.options)
+    }
+
+    /// Whether somebody can be asked.
+    pub(crate) fn can_ask(&self) -> bool {
+        terminal::is_interactive() && !self.printer.json && self.printer.is_direct()
+    }
+
+    /// Questions to whoever sits there.
+    pub(crate) fn ask(&self) -> Ask<'_> {
+        Ask::new(self)
+    }
+
+    /// Resolves when somebody wants it to stop.
+    pub(crate) async fn stopped(&self) {
+        tokio::select! {
+            () = connection::ctrl_c() => {}
+            () = self.cancel.cancelled() => {}
+        }
     }
 }
 
@@ -82,12 +108,17 @@ pub(crate) fn run() -> ExitCode {
     if cli.global.no_color {
         anstream::ColorChoice::Never.write_global();
     }
-    let mute = Printer { json: cli.global.json, volume, width: None };
+    let mute = Printer::early(cli.global.json, volume);
     let context = match context(&cli, volume) {
         Ok(context) => context,
         Err(error) => return failed(&mute, &error, None),
     };
-    match dispatch(cli.command, &context) {
+    let done = match cli.command {
+        Some(command) => dispatch(command, &context),
+        None if terminal::is_lived_in() && !context.printer.json => shell::run(&context),
+        None => return usage(&nothing_to_do()),
+    };
+    match done {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Broken) => ExitCode::from(Kind::Usage as u8),
         Err(error) => failed(&context.printer, &error, Some(&context.env)),
@@ -98,7 +129,16 @@ fn context(cli: &Cli, volume: Volume) -> Result<Context, CommandError> {
     let env = env(cli.global.directory.as_deref())?;
     let options = Options { trust_all: cli.global.trust, ..Options::default() };
     let printer = Printer::new(&env, cli.global.json, volume);
-    Ok(Context { env, options, printer })
+    Ok(Context { env, options, printer, lines: Lines::default(), cancel: CancellationToken::new() })
+}
+
+/// The error of a line without a command where nobody sits.
+fn nothing_to_do() -> clap::Error {
+    let strict = Cli::command().arg_required_else_help(true).subcommand_required(true);
+    let parsed = strict.try_get_matches_from(std::env::args_os());
+    parsed
+        .err()
+        .unwrap_or_else(|| Cli::command().error(clap::error::ErrorKind::MissingSubcommand, "no command"))
 }
 
 /// The surroundings, as if started in that directory.
@@ -113,7 +153,7 @@ pub(crate) fn env(directory: Option<&Path>) -> Result<Env, CommandError> {
     Ok(env.with_cwd(dir))
 }
 
-fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError> {
+pub(crate) fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError> {
     match command {
         Command::List { all } => list::run(context, all),
         Command::Why { name } => why::run(context, &name),
@@ -124,6 +164,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Outcome, CommandError
         Command::Disable { name } => switch::run(context, &name, switch::Off),
         Command::Tools(listing) => tools::run(context, &listing),
         Command::Call(call) => call::run(context, &call),
+        Command::Chat(chat) => chat::run(context, &chat),
         Command::Resources(listing) => offers::resources(context, &listing),
         Command::Prompts(listing) => offers::prompts(context, &listing),
         Command::Read { uri, server } => read::run(context, &uri, server.as_deref()),
@@ -158,7 +199,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         let text = error.to_string();
         let line =
             text.lines().next().and_then(|line| line.strip_prefix("error: ")).unwrap_or(&message).to_owned();
-        let printer = Printer { json: true, volume: Volume::Normal, width: None };
+        let printer = Printer::early(true, Volume::Normal);
         return failed(&printer, &CommandError::usage("usage", line), None);
     }
     // A closed pipe is no error.

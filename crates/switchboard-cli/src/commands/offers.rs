@@ -23,7 +23,11 @@ pub(super) fn prompts(context: &Context, listing: &Listing) -> Result<Outcome, C
     listing::run(context, listing, Lists::Others, |shown| show_prompts(context, shown.catalog, &shown.errors))
 }
 
-fn show_resources(context: &Context, catalog: &Catalog, errors: &[ErrorRow]) -> Result<(), CommandError> {
+pub(crate) fn show_resources(
+    context: &Context,
+    catalog: &Catalog,
+    errors: &[ErrorRow],
+) -> Result<(), CommandError> {
     if context.printer.json {
         let resources: Vec<_> = catalog.resources.iter().map(|of| with_server(of, &of.item.raw)).collect();
         let templates: Vec<_> = catalog.templates.iter().map(|of| with_server(of, &of.item.raw)).collect();
@@ -42,7 +46,11 @@ fn show_resources(context: &Context, catalog: &Catalog, errors: &[ErrorRow]) -> 
     print(context, &table, catalog.resources.len() + catalog.templates.len(), "No resources.")
 }
 
-fn show_prompts(context: &Context, catalog: &Catalog, errors: &[ErrorRow]) -> Result<(), CommandError> {
+pub(crate) fn show_prompts(
+    context: &Context,
+    catalog: &Catalog,
+    errors: &[ErrorRow],
+) -> Result<(), CommandError> {
     if context.printer.json {
         let prompts: Vec<_> = catalog.prompts.iter().map(|of| with_server(of, &of.item.raw)).collect();
         return Ok(context.printer.json(&json!({"prompts": prompts, "errors": errors}))?);

@@ -11,12 +11,11 @@ use switchboard::{Discovery, Provider, State};
 
 use super::{Context, connection, s, trust, unknown_server};
 use crate::error::CommandError;
-use crate::printer::Volume;
 use crate::progress::Progress;
 use crate::report::ErrorRow;
 
 /// A session for one job.
-pub(super) fn options(context: &Context, servers: &[String]) -> Options {
+pub(crate) fn options(context: &Context, servers: &[String]) -> Options {
     let mut options = Options::headless(context.env.clone());
     options.discovery = context.options;
     options.guard = connection::guard();
@@ -74,8 +73,7 @@ pub(super) fn with_session<T>(
     wait: Wait,
     work: impl AsyncFnOnce(&Session, &Progress) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
-    let is_wanted = !context.printer.json && context.printer.volume > Volume::Quiet;
-    let progress = Progress::new("connecting", is_wanted);
+    let progress = Progress::new("connecting", &context.printer);
     connection::block_on(progress.during(async {
         let session = Session::start(options).await;
         let using = async {
@@ -90,7 +88,7 @@ pub(super) fn with_session<T>(
         // Dropping the work tells the server; stopping the session in order lets that get through.
         let used = tokio::select! {
             used = using => used,
-            () = connection::ctrl_c() => Err(CommandError::stopped()),
+            () = context.stopped() => Err(CommandError::stopped()),
             never = tell_who_is_missing(&session, &progress) => match never {},
         };
         tokio::select! {
@@ -112,7 +110,7 @@ pub(super) async fn until(session: &Session, is_right: impl Fn(&[ServerReport]) 
 }
 
 /// Looks for something as servers come up, until `all` are there: nobody waits for a server that has nothing to do with it.
-pub(super) async fn found<T>(
+pub(crate) async fn found<T>(
     session: &Session,
     all: impl Future<Output = ()>,
     look: impl Fn(&Catalog) -> Option<T>,
@@ -183,7 +181,7 @@ pub(super) fn say_errors(context: &Context, errors: &[LoadError]) {
 const INVALID: &str = "invalid-server";
 
 /// What went wrong, in the words of the contract.
-pub(super) fn in_words(error: &LoadError) -> String {
+pub(crate) fn in_words(error: &LoadError) -> String {
     match &error.server {
         Some(_) if error.code == INVALID => error.message.clone(),
         Some(who) => format!("Failed to connect to \"{who}\": {}", error.message),
@@ -192,7 +190,7 @@ pub(super) fn in_words(error: &LoadError) -> String {
 }
 
 /// Who could not be asked, as a hint for somebody who looks for something.
-pub(super) fn who_failed(session: &Session) -> Option<String> {
+pub(crate) fn who_failed(session: &Session) -> Option<String> {
     let failed: Vec<String> = session.errors().into_iter().filter_map(|error| error.server).collect();
     let first = failed.first()?;
     let word = shell_word(first);
@@ -200,7 +198,7 @@ pub(super) fn who_failed(session: &Session) -> Option<String> {
 }
 
 /// Says who waits for approval.
-pub(super) fn say_who_waits(context: &Context, discovery: &Discovery) {
+pub(crate) fn say_who_waits(context: &Context, discovery: &Discovery) {
     let waiting: BTreeSet<String> = discovery
         .servers
         .iter()

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use switchboard::catalog::{Catalog, Of};
 use switchboard::json::Json;
-use switchboard::offer::Prompt;
+use switchboard::offer::{Prompt, PromptResult};
 use switchboard::session::{self, Session};
 use switchboard::visible::visible;
 
@@ -20,13 +20,7 @@ pub(super) fn run(
     words: &[String],
     server: Option<&str>,
 ) -> Result<Outcome, CommandError> {
-    let mut arguments = Vec::new();
-    for word in words {
-        let (key, value) = word.split_once('=').ok_or_else(|| {
-            CommandError::usage("bad-arguments", format!("`{}` is not key=value", visible(word)))
-        })?;
-        arguments.push((key.to_owned(), value.to_owned()));
-    }
+    let arguments = pairs(words)?;
     let servers = match server {
         Some(server) => vec![server.to_owned()],
         None => likely(context, name),
@@ -37,19 +31,34 @@ pub(super) fn run(
         progress.say(format!("getting {name} from {server}"));
         let prompt = session.prompt(&server, &name, &arguments).await.map_err(|error| failed(&error))?;
         progress.end();
-        if context.printer.json {
-            let messages: Vec<&Json> = prompt.messages.iter().collect();
-            return Ok(context.printer.json(&json!({"server": server, "messages": messages}))?);
-        }
-        let messages: Vec<String> =
-            prompt.messages.iter().map(|message| lines(&message.value()).join("\n")).collect();
-        Ok(context.printer.data(&[messages.join("\n\n")])?)
+        show(context, &server, &prompt)
     };
     match server {
         Some(_) => online::with_session(context, online::options(context, &servers), Wait::Nothing, work)?,
         None => online::with_likely(context, &servers, Wait::Nothing, work)?,
     }
     Ok(Outcome::Done)
+}
+
+/// Arguments as they are typed.
+pub(crate) fn pairs(words: &[String]) -> Result<Vec<(String, String)>, CommandError> {
+    let pair = |word: &String| {
+        let (key, value) = word.split_once('=').ok_or_else(|| {
+            CommandError::usage("bad-arguments", format!("`{}` is not key=value", visible(word)))
+        })?;
+        Ok((key.to_owned(), value.to_owned()))
+    };
+    words.iter().map(pair).collect()
+}
+
+pub(crate) fn show(context: &Context, server: &str, prompt: &PromptResult) -> Result<(), CommandError> {
+    if context.printer.json {
+        let messages: Vec<&Json> = prompt.messages.iter().collect();
+        return Ok(context.printer.json(&json!({"server": server, "messages": messages}))?);
+    }
+    let messages: Vec<String> =
+        prompt.messages.iter().map(|message| lines(&message.value()).join("\n")).collect();
+    Ok(context.printer.data(&[messages.join("\n\n")])?)
 }
 
 /// The servers that had it last time, else the one its name says.
@@ -72,7 +81,7 @@ fn is(of: &Of<Prompt>, name: &str) -> bool {
 }
 
 /// The server that has the prompt, as soon as one does, and the prompt's own name.
-async fn owner(
+pub(crate) async fn owner(
     session: &Session,
     name: &str,
     server: Option<&str>,

@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context, uri: &str, server: Option<&str>) -> Result<
     Ok(Outcome::Done)
 }
 
-fn show(context: &Context, server: &str, read: &ReadResult) -> Result<(), CommandError> {
+pub(crate) fn show(context: &Context, server: &str, read: &ReadResult) -> Result<(), CommandError> {
     if context.printer.json {
         let contents: Vec<_> = read.contents.iter().map(|part| &part.raw).collect();
         return Ok(context.printer.json(&json!({"server": server, "contents": contents}))?);
@@ -58,7 +58,7 @@ fn show(context: &Context, server: &str, read: &ReadResult) -> Result<(), Comman
 }
 
 /// The server that lists the resource, as soon as one does; one with a fitting template if none does.
-async fn owner(session: &Session, uri: &str) -> Result<String, CommandError> {
+pub(crate) async fn owner(session: &Session, uri: &str) -> Result<String, CommandError> {
     let listed = |catalog: &Catalog| Some(listed(catalog, uri)).filter(|owners| !owners.is_empty());
     let owners = match online::found(session, session.listed(), listed).await {
         Some(owners) => owners,
@@ -108,7 +108,7 @@ fn fits(template: &str, uri: &str) -> bool {
     !start.is_empty() && uri.starts_with(start) && uri.ends_with(end) && uri.len() >= start.len() + end.len()
 }
 
-pub(super) fn failed(error: &CallError) -> CommandError {
+pub(crate) fn failed(error: &CallError) -> CommandError {
     let kind = match error {
         _ if error.needs_login() => Kind::LoginNeeded,
         CallError::Failed { error, .. } if matches!(error.cause, Cause::Rpc(_)) => Kind::ToolFailed,

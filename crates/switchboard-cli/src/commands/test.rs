@@ -17,7 +17,7 @@ use super::connection::{self, Wishes, connectable};
 use super::{Context, Outcome, add, login, trust};
 use crate::args::{Add, Test};
 use crate::error::{CommandError, Kind};
-use crate::printer::{BAD, FAINT, GOOD, STRONG, Volume, problem_lines};
+use crate::printer::{BAD, FAINT, GOOD, STRONG, problem_lines};
 use crate::progress::Progress;
 use crate::report::{ErrorRow, ProblemRow, TestCounts, TestReport, TestStep};
 
@@ -90,7 +90,7 @@ fn look(
 ) -> Result<Outcome, CommandError> {
     let (mut seen, mut launch) = attempt(context, subject, timeout, trace.clone())?;
     let mut no_login = None;
-    if let Some(error) = seen.error.as_ref().filter(|error| error.needs_login() && login::can_ask(context)) {
+    if let Some(error) = seen.error.as_ref().filter(|error| error.needs_login() && context.can_ask()) {
         match connection::block_on(login::offer(context, &launch, login::challenge(error)))? {
             Ok(true) => (seen, launch) = attempt(context, subject, timeout, trace)?,
             Ok(false) => {}
@@ -125,8 +125,7 @@ pub(super) fn attempt(
     trace: Option<Arc<Trace>>,
 ) -> Result<(Examination, Launch), CommandError> {
     let name = subject.name;
-    let wants_progress = !context.printer.json && context.printer.volume > Volume::Quiet;
-    let progress = Arc::new(Progress::new(&format!("{name}: filling in its values"), wants_progress));
+    let progress = Arc::new(Progress::new(&format!("{name}: filling in its values"), &context.printer));
     let onlooker = Arc::clone(&progress);
     let steps = Arc::new(Steps::new(Some(Box::new(move |step: &Step| onlooker.say(step.what.clone())))));
     let keys = connection::keys(context);
@@ -155,7 +154,7 @@ pub(super) fn attempt(
     connection::block_on(progress.during(async {
         let seen = tokio::select! {
             seen = work => seen,
-            () = connection::ctrl_c() => Err(CommandError::stopped()),
+            () = context.stopped() => Err(CommandError::stopped()),
         };
         // A token that was just renewed must be kept, or nobody has it.
         keys.settle().await;

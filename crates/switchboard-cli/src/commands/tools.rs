@@ -68,11 +68,11 @@ fn table(catalog: &Catalog, width: Option<usize>) -> Table {
     table
 }
 
-fn name(entry: &Entry) -> Cell {
+pub(crate) fn name(entry: &Entry) -> Cell {
     Cell::styled(entry.name.clone(), STRONG)
 }
 
-fn does(entry: &Entry) -> Cell {
+pub(crate) fn does(entry: &Entry) -> Cell {
     let words = entry.tool.title.as_deref().or(entry.tool.description.as_deref()).unwrap_or_default();
     let line = words.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     Cell::styled(excerpt(line, 120), FAINT)

@@ -1,21 +1,17 @@
 //! `trust` and `untrust`: consent to definitions as they are now.
 
-use inquire::{Confirm, MultiSelect};
+use switchboard::calls::Grants;
 use switchboard::config::{Approvals, Approved, Asked, Transport};
-use switchboard::declared::{Approval, Auth, InheritEnv};
+use switchboard::declared::{Approval, Auth, InheritEnv, OAuth};
 use switchboard::env::SWITCHBOARD_TRUST;
+use switchboard::template::Template;
 use switchboard::visible::{excerpt, shell_word, visible};
 use switchboard::{Consent, Discovery, Options, Provider, Server, State, discover, redact};
 
-use super::{Context, Outcome, s, unknown_server};
+use super::{Context, Outcome, connection, s, unknown_server};
 use crate::args::Trust;
 use crate::error::{CommandError, Kind};
 use crate::printer::{FAINT, STRONG, WAITING};
-use crate::terminal;
-
-/// How to answer a question with several answers.
-pub(super) const HOW_TO_MARK: &str =
-    "space marks one, → all, ← none; type to filter; enter goes on with what is marked";
 
 pub(super) fn run(context: &Context, trust: &Trust) -> Result<Outcome, CommandError> {
     let discovery = stored(context);
@@ -35,24 +31,13 @@ pub(super) fn run(context: &Context, trust: &Trust) -> Result<Outcome, CommandEr
 }
 
 /// Asks about servers nobody was asked about before, where somebody can be asked: about these, or about all.
-pub(super) fn offer_new(context: &Context, servers: &[String]) -> Result<(), CommandError> {
-    if !terminal::is_interactive() || context.printer.json || context.options.trust_all {
+pub(crate) fn offer_new(context: &Context, servers: &[String]) -> Result<(), CommandError> {
+    if !context.can_ask() || context.options.trust_all {
         return Ok(());
     }
     let discovery = stored(context);
     let mut asked = Asked::load(&context.env);
-    let new: Vec<&Server> = discovery
-        .servers
-        .iter()
-        .filter(|server| server.state() == State::Untrusted)
-        .filter(|server| {
-            let is_new =
-                || server.definition_hash(&discovery.project).is_some_and(|hash| !asked.contains(&hash));
-            // Whoever names a server wants it, also if it was passed over before.
-            let is_named = servers.contains(&server.name);
-            is_named || (servers.is_empty() && server.origin.provider != Provider::BuiltIn && is_new())
-        })
-        .collect();
+    let new = new_ones(&discovery, &asked, servers);
     if new.is_empty() {
         return Ok(());
     }
@@ -79,6 +64,27 @@ pub(super) fn offer_new(context: &Context, servers: &[String]) -> Result<(), Com
     }
     context.printer.remark("");
     Ok(())
+}
+
+/// Whether there is a server nobody was asked about before.
+pub(crate) fn has_new(context: &Context) -> bool {
+    !new_ones(&stored(context), &Asked::load(&context.env), &[]).is_empty()
+}
+
+/// The servers to ask about: those that were named, or those nobody was asked about before.
+fn new_ones<'d>(discovery: &'d Discovery, asked: &Asked, servers: &[String]) -> Vec<&'d Server> {
+    discovery
+        .servers
+        .iter()
+        .filter(|server| server.state() == State::Untrusted)
+        .filter(|server| {
+            let is_new =
+                || server.definition_hash(&discovery.project).is_some_and(|hash| !asked.contains(&hash));
+            // Whoever names a server wants it, also if it was passed over before.
+            let is_named = servers.contains(&server.name);
+            is_named || (servers.is_empty() && server.origin.provider != Provider::BuiltIn && is_new())
+        })
+        .collect()
 }
 
 /// Writes down that these definitions are approved.
@@ -125,7 +131,7 @@ fn choose<'d>(
         show_all(context, &waiting);
         return Ok(waiting);
     }
-    if !terminal::is_interactive() || context.printer.json {
+    if !context.can_ask() {
         return Err(CommandError::new(Kind::NotApproved, "not-approved", "nobody can be asked here")
             .hint("name the servers, or use --source PROVIDER or --all"));
     }
@@ -167,11 +173,32 @@ fn ask<'d>(context: &Context, waiting: &[&'d Server]) -> Result<Vec<&'d Server>,
     let names: Vec<_> = waiting.iter().map(|server| excerpt(&server.name, 60)).collect();
     if let [only] = names.as_slice() {
         let question = format!("Approve {only}?");
-        let is_yes = Confirm::new(&question).with_default(false).prompt()?;
+        let is_yes = connection::block_on(context.ask().confirm(&question, false))??;
         return Ok(if is_yes { waiting.to_vec() } else { Vec::new() });
     }
-    let picked = MultiSelect::new("Approve which?", names).with_help_message(HOW_TO_MARK).raw_prompt()?;
-    Ok(picked.into_iter().map(|option| waiting[option.index]).collect())
+    let picked = connection::block_on(context.ask().several("Approve which?", names))??;
+    Ok(picked.into_iter().map(|index| waiting[index]).collect())
+}
+
+/// What a login sends, and where, if it is not to where the server is.
+fn proofs(oauth: &OAuth) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut say = |what: &str, value: Option<&Template>, to: &str| {
+        if let Some(value) = value {
+            // Which file is read matters; what stands in the entry itself is nobody's business.
+            let is_path = value.raw().contains('/') && !value.raw().contains("-----BEGIN");
+            let shown = if is_path { redact::word(value.raw()) } else { redact::value(value) };
+            lines.push(format!("  {what} {shown}{to}"));
+        }
+    };
+    say("client secret", oauth.client_secret.as_ref(), "");
+    say("signs with your key", oauth.private_key.as_ref(), "");
+    say("sends the statement", oauth.assertion.as_ref(), "");
+    if let Some(enterprise) = &oauth.enterprise {
+        let to = format!(" to {}", redact::url(enterprise.endpoint.raw()));
+        say("sends your identity", Some(&enterprise.id_token), &to);
+    }
+    lines
 }
 
 /// Everything that decides what would run, nothing cut short, secrets hidden.
@@ -186,7 +213,7 @@ fn definition(context: &Context, server: &Server) -> Vec<String> {
     let name = visible(&server.name);
     let mut lines = vec![format!("{STRONG}{name}{STRONG:#}  {FAINT}{place}{FAINT:#}")];
     lines.extend(transport(&spec.transport));
-    for (field, value) in spec.transport.values() {
+    for (field, value) in spec.values() {
         let own = value.shell_command().filter(|_| field.name().is_some());
         for command in own.into_iter().chain(value.inner_commands()) {
             lines.push(format!("  {WAITING}runs `{}` for {field}{WAITING:#}", redact::word(command)));
@@ -195,9 +222,7 @@ fn definition(context: &Context, server: &Server) -> Vec<String> {
     if let Some(Auth::OAuth { credential_id: Some(id) }) = &spec.conduct.auth {
         lines.push(format!("  {WAITING}uses your login {}{WAITING:#}", visible(id)));
     }
-    if let Some(secret) = spec.conduct.oauth.as_ref().and_then(|oauth| oauth.client_secret.as_ref()) {
-        lines.push(format!("  client secret {}", redact::value(secret)));
-    }
+    lines.extend(spec.conduct.oauth.iter().flat_map(|oauth| proofs(oauth)));
     if let Some(Auth::Bearer { token_env }) = &spec.conduct.auth {
         lines.push(format!("  {WAITING}sends your variable {} as its token{WAITING:#}", visible(token_env)));
     }
@@ -258,6 +283,7 @@ pub(super) fn untrust(context: &Context, names: &[String], all: bool) -> Result<
     let mut taken = 0;
     if all {
         taken = Approvals::remove_all(&context.env)?;
+        Grants::take_back_all(&context.env)?;
     }
     let mut refused = None;
     for name in names {
@@ -266,6 +292,8 @@ pub(super) fn untrust(context: &Context, names: &[String], all: bool) -> Result<
         // By name too, so that approvals of earlier definitions go with it.
         let removed = Approvals::remove(&context.env, name, hash.as_deref())?;
         taken += removed;
+        // What its tools were allowed goes with it.
+        Grants::take_back(&context.env, name, None)?;
         let error = match server {
             Some(server) if server.consent.is_given() && server.consent != Consent::Approved => {
                 let message = format!("`{name}` is trusted because {}", server.consent.reason());

@@ -2,35 +2,32 @@
 
 use std::path::PathBuf;
 
-use clap::ArgMatches;
-
-use crate::args;
+use clap::{ArgMatches, Command};
 
 /// What was typed before the last word, as far as it makes sense already.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Typed {
+pub(crate) struct Typed {
     /// The directory to work in.
-    pub(super) directory: Option<PathBuf>,
+    pub(crate) directory: Option<PathBuf>,
     /// Every server counts as approved.
-    pub(super) trust: bool,
+    pub(crate) trust: bool,
     /// The server that was named with an option.
-    pub(super) server: Option<String>,
+    pub(crate) server: Option<String>,
     /// The first word: the tool or prompt, or the first of several names.
-    pub(super) subject: Option<String>,
+    pub(crate) subject: Option<String>,
     /// The words after it.
-    pub(super) given: Vec<String>,
+    pub(crate) given: Vec<String>,
 }
 
 impl Typed {
-    /// Reads the words before the last. A line that is not finished is no mistake.
-    pub(super) fn read(before: &[String]) -> Self {
-        let parsed = args::command().ignore_errors(true).try_get_matches_from(before);
+    /// Reads the words before the last, as the command line they begin. A line that is not finished is no mistake.
+    pub(crate) fn read(command: Command, before: &[String]) -> Self {
+        let parsed = command.ignore_errors(true).try_get_matches_from(before);
         let Ok(matches) = parsed else { return Self::default() };
         let directory = one::<PathBuf>(&matches, "directory");
         let trust = matches.try_get_one::<bool>("trust").ok().flatten().copied().unwrap_or_default();
-        let Some((_, verb)) = matches.subcommand() else {
-            return Self { directory, trust, ..Self::default() };
-        };
+        // A line of a session is about one verb.
+        let verb = matches.subcommand().map_or(&matches, |(_, verb)| verb);
         let mut words = ["tool", "uri", "name", "names", "servers", "arguments"]
             .iter()
             .filter_map(|id| verb.try_get_many::<String>(id).ok().flatten())
@@ -47,24 +44,39 @@ fn one<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, id: &str) -> Opti
 
 /// A line up to the cursor, as bash has it. Its editor replaces only what follows the last break in a word.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct BashLine {
+pub(crate) struct BashLine {
     /// The words, without quotes; the last one is being typed.
-    pub(super) words: Vec<String>,
+    pub(crate) words: Vec<String>,
+    /// Where the last word begins in the line, with its quotes.
+    pub(crate) start: usize,
     /// How many bytes of the last word stay as they are.
     kept: usize,
     /// The quotation mark that is still open.
     quote: Option<char>,
 }
 
+/// The words of a whole line, without quotes; none if a quotation mark is not closed.
+pub(crate) fn words(line: &str) -> Option<Vec<String>> {
+    let mut read = BashLine::read(line, "");
+    if read.start == line.len() {
+        read.words.pop();
+    }
+    read.quote.is_none().then_some(read.words)
+}
+
 impl BashLine {
     /// Takes a line apart. `breaks` are the characters that part words for its editor.
-    pub(super) fn read(line: &str, breaks: &str) -> Self {
+    pub(crate) fn read(line: &str, breaks: &str) -> Self {
         let mut words = Vec::new();
         let mut word: Option<String> = None;
         let mut kept = 0;
         let mut quote = None;
-        let mut chars = line.chars();
-        while let Some(c) = chars.next() {
+        let mut start = line.len();
+        let mut chars = line.char_indices();
+        while let Some((at, c)) = chars.next() {
+            if word.is_none() && !c.is_whitespace() {
+                start = at;
+            }
             match (quote, c) {
                 (Some(open), c) if c == open => {
                     quote = None;
@@ -75,7 +87,7 @@ impl BashLine {
                     kept = word.get_or_insert_default().len();
                 }
                 (None | Some('"'), '\\') => {
-                    let escaped = chars.next();
+                    let escaped = chars.next().map(|(_, c)| c);
                     // Between quotation marks a backslash is for a few characters only.
                     let stays = quote.is_some() && escaped.is_some_and(|c| !"\"\\$`".contains(c));
                     let word = word.get_or_insert_default();
@@ -84,6 +96,7 @@ impl BashLine {
                 }
                 (None, c) if c.is_whitespace() => {
                     words.extend(word.take());
+                    start = line.len();
                     kept = 0;
                 }
                 (quote, c) => {
@@ -96,11 +109,11 @@ impl BashLine {
             }
         }
         words.push(word.unwrap_or_default());
-        Self { words, kept, quote }
+        Self { words, start, kept, quote }
     }
 
     /// What to put in the place of what is being typed, so that the word becomes this value. Nothing if it cannot be said.
-    pub(super) fn insertion(&self, value: &str) -> Option<String> {
+    pub(crate) fn insertion(&self, value: &str) -> Option<String> {
         let typed = self.words.last()?;
         let rest = value.strip_prefix(typed.get(..self.kept)?)?;
         let is_open = value.ends_with(['=', '/', ':']);
@@ -155,11 +168,23 @@ mod tests {
         assert_eq!(words("s  call "), ["s", "call", ""]);
         assert_eq!(words("s 'a b' \"c'd\" e\\ f"), ["s", "a b", "c'd", "e f"]);
         assert_eq!(words("s \"a\\\"b\\c\" '"), ["s", "a\"b\\c", ""]);
+        assert_eq!(super::words("a  '' \"b c\" #d ").unwrap(), ["a", "", "b c", "#d"]);
+        assert_eq!(super::words(" ").unwrap(), [""; 0]);
+        assert_eq!(super::words("a 'b"), None);
+    }
+
+    #[test]
+    fn the_last_word_begins_somewhere() {
+        let start = |line: &str| BashLine::read(line, "").start;
+        assert_eq!([start("ab"), start("ab "), start("ab 'c d"), start("a  é=\"x")], [0, 3, 3, 3]);
     }
 
     #[test]
     fn an_unfinished_line_is_understood() {
-        let read = |line: &str| Typed::read(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        let read = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            Typed::read(crate::args::command(), &words)
+        };
         let typed = read("switchboard -C /x call --server time mcp_time_now --trust zone=UTC");
         assert_eq!(typed.directory.as_deref(), Some(std::path::Path::new("/x")));
         assert!(typed.trust);

@@ -3,9 +3,9 @@
 //! In: the words before the cursor. Out: what the last one could become. Reads configuration and what servers offered
 //! last time; connects to nothing, asks nothing, writes nothing.
 
-mod line;
-mod offers;
-mod schema;
+pub(crate) mod line;
+pub(crate) mod offers;
+pub(crate) mod schema;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -18,6 +18,7 @@ use switchboard::visible::{excerpt, is_hidden};
 
 use crate::args::{self, ShellArg};
 use line::{BashLine, Typed};
+use offers::{Asked, Known};
 
 /// The variable by which a shell says that it asks.
 pub(crate) const VARIABLE: &str = "COMPLETE";
@@ -97,8 +98,22 @@ impl EnvCompleter for ShellArg {
 
 /// What the last word could become, each with a few words about it.
 fn candidates(words: &[String], current_dir: Option<&Path>) -> io::Result<Vec<(String, String)>> {
-    let Some((last, before)) = words.split_last() else { return Ok(Vec::new()) };
-    let mut command = offers::attach(args::command(), &Arc::new(Typed::read(before)));
+    let Some((_, before)) = words.split_last() else { return Ok(Vec::new()) };
+    let typed = Typed::read(args::command(), before);
+    completed(
+        offers::attach(args::command(), &Arc::new(Asked { typed, known: Known::OnDisk })),
+        words,
+        current_dir,
+    )
+}
+
+/// What the last word could become on a command line that knows what it takes.
+pub(crate) fn completed(
+    mut command: clap::Command,
+    words: &[String],
+    current_dir: Option<&Path>,
+) -> io::Result<Vec<(String, String)>> {
+    let Some(last) = words.last() else { return Ok(Vec::new()) };
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
     let index = words.len() - 1;
     let mut found: Vec<_> =

@@ -9,7 +9,9 @@ use serde_json::Value;
 use switchboard::catalog::{Catalog, Of};
 use switchboard::declared::Switch;
 use switchboard::offer::Prompt;
-use switchboard::{Consent, Discovery, Env, Options, Provider, Server, State, discover, session};
+use switchboard::{
+    Consent, Discovery, Env, Options, Provider, Server, ServerSpec, State, Transport, discover, session,
+};
 
 use super::line::Typed;
 use super::schema;
@@ -21,6 +23,7 @@ enum Place {
     Servers(Which),
     Provider,
     Tool,
+    ToolOrServer,
     ToolArgument,
     JsonArguments,
     Resource,
@@ -35,6 +38,8 @@ enum Which {
     Mentioned,
     Any,
     Connectable,
+    /// Those one could log in to.
+    Remote,
     Waiting,
     Approved,
     On,
@@ -49,8 +54,9 @@ fn place(verb: &str, argument: &str) -> Option<Place> {
         ("why", "name") => Place::Servers(Which::Mentioned),
         ("status", "names") => Place::Servers(Which::Any),
         ("tools" | "resources" | "prompts", "servers")
-        | ("test" | "reauth" | "unauth", "name")
+        | ("test" | "reconnect" | "logs", "name")
         | ("call" | "read" | "prompt", "server") => Place::Servers(Which::Connectable),
+        ("reauth" | "unauth", "name") => Place::Servers(Which::Remote),
         ("trust", "names") => Place::Servers(Which::Waiting),
         ("untrust", "names") => Place::Servers(Which::Approved),
         ("enable", "name") => Place::Servers(Which::Off),
@@ -58,7 +64,8 @@ fn place(verb: &str, argument: &str) -> Option<Place> {
         ("remove", "name") => Place::Servers(Which::Ours),
         ("import", "names") => Place::Servers(Which::Foreign),
         ("trust", "source") | ("import", "from") => Place::Provider,
-        ("call", "tool") => Place::Tool,
+        ("call", "tool") | ("tools", "words") => Place::Tool,
+        ("approve", "target") => Place::ToolOrServer,
         ("call", "arguments") => Place::ToolArgument,
         ("call", "args") => Place::JsonArguments,
         ("read", "uri") => Place::Resource,
@@ -68,35 +75,101 @@ fn place(verb: &str, argument: &str) -> Option<Place> {
     })
 }
 
+/// What is asked about, and where to look.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) typed: Typed,
+    pub(crate) known: Known,
+}
+
+/// Where it is known from what there is.
+#[derive(Debug)]
+pub(crate) enum Known {
+    /// Files, and what servers offered last time.
+    OnDisk,
+    /// A session that runs.
+    Live(Live),
+}
+
+/// What a session knows right now.
+#[derive(Debug, Clone)]
+pub(crate) struct Live {
+    pub(crate) env: Env,
+    pub(crate) discovery: Arc<Discovery>,
+    pub(crate) catalog: Arc<Catalog>,
+}
+
+impl Asked {
+    /// Where nothing can be known, nothing is offered.
+    fn env(&self) -> Option<Env> {
+        match &self.known {
+            Known::OnDisk => commands::env(self.typed.directory.as_deref()).ok(),
+            Known::Live(live) => Some(live.env.clone()),
+        }
+    }
+
+    fn discovery(&self, env: &Env) -> Arc<Discovery> {
+        match &self.known {
+            Known::OnDisk => {
+                Arc::new(discover(env, Options { trust_all: self.typed.trust, ..Options::default() }))
+            }
+            Known::Live(live) => Arc::clone(&live.discovery),
+        }
+    }
+
+    /// What servers offer. Nobody is asked.
+    fn catalog(&self, env: &Env) -> Arc<Catalog> {
+        let Known::OnDisk = &self.known else {
+            let Known::Live(live) = &self.known else { return Arc::default() };
+            return Arc::clone(&live.catalog);
+        };
+        let mut options = session::Options::headless(env.clone());
+        options.discovery = Options { trust_all: self.typed.trust, ..Options::default() };
+        options.own_program = std::env::current_exe().ok();
+        options.only = self.typed.server.clone().map(|server| [server].into());
+        Arc::new(session::cached(&options).1)
+    }
+}
+
 /// The command line with something to offer at its places.
-pub(super) fn attach(command: Command, typed: &Arc<Typed>) -> Command {
+pub(crate) fn attach(command: Command, asked: &Arc<Asked>) -> Command {
     command.mut_subcommands(|verb| {
         let name = verb.get_name().to_owned();
-        verb.mut_args(|argument| match place(&name, argument.get_id().as_str()) {
-            None => argument,
-            Some(place) => {
-                let typed = Arc::clone(typed);
-                let offer = move |word: &OsStr| offer(place, &typed, &word.to_string_lossy());
-                argument.add(ArgValueCompleter::new(offer))
-            }
-        })
+        attach_verb(verb, &name, asked)
     })
 }
 
-fn offer(place: Place, typed: &Typed, word: &str) -> Vec<CompletionCandidate> {
-    // Where nothing can be known, nothing is offered.
-    let Ok(env) = commands::env(typed.directory.as_deref()) else { return Vec::new() };
+/// One verb with something to offer at its places.
+pub(crate) fn attach_verb(verb: Command, name: &str, asked: &Arc<Asked>) -> Command {
+    verb.mut_args(|argument| match place(name, argument.get_id().as_str()) {
+        None => argument,
+        Some(place) => {
+            let asked = Arc::clone(asked);
+            let offer = move |word: &OsStr| offer(place, &asked, &word.to_string_lossy());
+            argument.add(ArgValueCompleter::new(offer))
+        }
+    })
+}
+
+fn offer(place: Place, asked: &Asked, word: &str) -> Vec<CompletionCandidate> {
+    let Some(env) = asked.env() else { return Vec::new() };
+    let typed = &asked.typed;
     let offered = match place {
-        Place::Servers(which) => servers(which, typed, &env),
+        Place::Servers(which) => servers(which, typed, &asked.discovery(&env)),
         Place::Provider => {
             Provider::all().map(|provider| Offer::new(provider.id(), provider.label())).collect()
         }
-        Place::Tool => tools(&known(typed, env), typed, word),
-        Place::ToolArgument => return tool_arguments(&known(typed, env.clone()), typed, word, &env),
+        Place::Tool => tools(&asked.catalog(&env), typed, word),
+        Place::ToolOrServer => {
+            let mut offers = servers(Which::Connectable, typed, &asked.discovery(&env));
+            offers.extend(tools(&asked.catalog(&env), typed, &format!("{word}/")));
+            offers
+        }
+        Place::ToolArgument => return tool_arguments(&asked.catalog(&env), typed, word, &env),
         Place::JsonArguments => return files(word, "@", &env),
-        Place::Resource => resources(&known(typed, env), typed),
-        Place::Prompt => prompts(&known(typed, env), typed),
-        Place::PromptArgument => prompt_arguments(&known(typed, env), typed),
+        Place::Resource => resources(&asked.catalog(&env), typed),
+        Place::Prompt => prompts(&asked.catalog(&env), typed),
+        Place::PromptArgument => prompt_arguments(&asked.catalog(&env), typed),
     };
     // A name that looks like an option would be taken for one.
     let fits = |offer: &Offer| offer.value.starts_with(word) && !offer.value.starts_with('-');
@@ -119,24 +192,14 @@ impl Offer {
     }
 }
 
-/// What servers offered last time. Nobody is asked.
-fn known(typed: &Typed, env: Env) -> Catalog {
-    let mut options = session::Options::headless(env);
-    options.discovery = Options { trust_all: typed.trust, ..Options::default() };
-    options.own_program = std::env::current_exe().ok();
-    options.only = typed.server.clone().map(|server| [server].into());
-    session::cached(&options).1
-}
-
-fn servers(which: Which, typed: &Typed, env: &Env) -> Vec<Offer> {
-    let discovery = discover(env, Options { trust_all: typed.trust, ..Options::default() });
+fn servers(which: Which, typed: &Typed, discovery: &Discovery) -> Vec<Offer> {
     let is_new =
         |name: &str| typed.subject.as_deref() != Some(name) && !typed.given.iter().any(|given| given == name);
     let fits = |server: &&Server| is_meant(which, server) && is_new(&server.name);
     let counting = discovery.servers.iter().filter(fits);
     let mut offers: Vec<Offer> =
         counting.map(|server| Offer::new(&server.name, server.origin.provider.label())).collect();
-    offers.extend(aside(which, &discovery).into_iter().filter(|offer| is_new(&offer.value)));
+    offers.extend(aside(which, discovery).into_iter().filter(|offer| is_new(&offer.value)));
     offers
 }
 
@@ -144,6 +207,10 @@ fn is_meant(which: Which, server: &Server) -> bool {
     match which {
         Which::Mentioned | Which::Any => true,
         Which::Connectable => server.state() == State::Enabled,
+        Which::Remote => {
+            let is_remote = |spec: &ServerSpec| matches!(spec.transport, Transport::Remote(_));
+            server.state() == State::Enabled && server.definition.as_deref().is_ok_and(is_remote)
+        }
         Which::Waiting => server.state() == State::Untrusted,
         Which::Approved => server.consent == Consent::Approved,
         Which::On => server.switch == Switch::On,

@@ -7,16 +7,16 @@ const DEEPEST: usize = 8;
 
 /// An argument.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Argument<'s> {
-    pub(super) name: &'s str,
-    pub(super) is_required: bool,
+pub(crate) struct Argument<'s> {
+    pub(crate) name: &'s str,
+    pub(crate) is_required: bool,
     /// It may be given more than once.
-    pub(super) is_list: bool,
-    pub(super) help: String,
+    pub(crate) is_list: bool,
+    pub(crate) help: String,
 }
 
 /// The arguments, those that are needed first.
-pub(super) fn arguments(schema: &Value) -> Vec<Argument<'_>> {
+pub(crate) fn arguments(schema: &Value) -> Vec<Argument<'_>> {
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema["properties"].as_object().into_iter().flatten();
@@ -42,7 +42,7 @@ pub(super) fn arguments(schema: &Value) -> Vec<Argument<'_>> {
 }
 
 /// The values an argument takes, if they can be counted.
-pub(super) fn values(schema: &Value, name: &str) -> Vec<String> {
+pub(crate) fn values(schema: &Value, name: &str) -> Vec<String> {
     let Some(field) = schema["properties"].get(name) else { return Vec::new() };
     let mut values = Vec::new();
     collect(schema, field, DEEPEST, &mut values);
@@ -83,7 +83,7 @@ fn word(value: &Value) -> Option<String> {
 }
 
 /// The schema a reference inside the same document leads to.
-fn followed<'s>(schema: &'s Value, field: &'s Value) -> &'s Value {
+pub(crate) fn followed<'s>(schema: &'s Value, field: &'s Value) -> &'s Value {
     let pointer = field["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
     pointer.and_then(|pointer| schema.pointer(pointer)).unwrap_or(field)
 }

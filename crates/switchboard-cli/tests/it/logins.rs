@@ -106,7 +106,7 @@ fn status_and_why_tell_who_is_logged_in() {
     assert!(fake.log().is_empty() && !sandbox.path("ran").exists(), "looking runs and asks nothing");
 
     let said = reauth(&sandbox, "tracker");
-    let at = format!("at {}, renewed by itself; rights: read write", origin(&fake));
+    let at = format!("at {}, renewed by itself; rights: read write; kept in a private file", origin(&fake));
     assert!(said.contains(&format!("Logged in to \"tracker\" {at}")), "{said}");
     let seen = as_json(&sandbox, &["status", "--json"]);
     let row = json!({"name": "tracker", "status": "ready", "detail": format!("logged in {at}")});
@@ -114,7 +114,7 @@ fn status_and_why_tell_who_is_logged_in() {
     let login = &as_json(&sandbox, &["why", "tracker", "--json"])["login"];
     assert_eq!(login["issuer"], origin(&fake));
     assert_eq!((&login["scopes"], &login["renewable"]), (&json!(["read", "write"]), &json!(true)));
-    assert!(login["works"] == true && login["expiresAt"].is_u64());
+    assert!(login["works"] == true && login["expiresAt"].is_u64() && login["keptIn"] == "file");
     let seen = run(&sandbox, &["why", "tracker"]);
     assert!(seen.contains("renewed by itself; rights: read write"), "{seen}");
     assert_eq!(codes(&as_json(&sandbox, &["doctor", "--json"])), [""; 0]);

@@ -4,6 +4,7 @@
 
 mod add;
 mod builtin;
+mod chat;
 mod completions;
 mod consent;
 mod doctor;
@@ -12,6 +13,7 @@ mod errors;
 mod examine;
 mod hostile;
 mod import;
+mod interactive;
 mod interrupt;
 mod inventory;
 mod late;
@@ -23,11 +25,13 @@ mod online;
 mod reference;
 mod remove;
 mod screen;
+mod seat;
 mod shapes;
 mod status;
 mod switch;
 mod terminal;
 mod trust;
+mod tui;
 mod why;
 
 use std::process::{Command, Stdio};

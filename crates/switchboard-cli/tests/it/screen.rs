@@ -4,12 +4,13 @@ use std::io::{Read, Write};
 use std::num::NonZero;
 use std::path::Path;
 
-use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
 use testkit::Sandbox;
 
 /// A program running in a terminal of so many columns.
 pub(crate) struct Screen {
     parser: vt100::Parser,
+    master: Box<dyn MasterPty + Send>,
     reader: Box<dyn Read + Send>,
     writer: Box<dyn Write + Send>,
     child: Box<dyn portable_pty::Child + Send + Sync>,
@@ -24,10 +25,20 @@ impl Screen {
         Self::start(sandbox, columns, &command)
     }
 
+    /// Ours, in a terminal of so many columns and rows.
+    pub(crate) fn sized(sandbox: &Sandbox, size: (u16, u16), line: &[&str]) -> Self {
+        let mut command = vec![env!("CARGO_BIN_EXE_switchboard")];
+        command.extend(line);
+        Self::begin(sandbox, size, &command)
+    }
+
     /// Any program, with ours in reach.
     pub(crate) fn start(sandbox: &Sandbox, columns: u16, line: &[&str]) -> Self {
-        let size = PtySize { rows: 60, cols: columns, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size).unwrap();
+        Self::begin(sandbox, (columns, 60), line)
+    }
+
+    fn begin(sandbox: &Sandbox, (columns, rows): (u16, u16), line: &[&str]) -> Self {
+        let pair = native_pty_system().openpty(pty_size(columns, rows)).unwrap();
         let mut command = CommandBuilder::new(line[0]);
         command.env_clear();
         command.env("HOME", sandbox.home());
@@ -43,7 +54,8 @@ impl Screen {
         let reader = pair.master.try_clone_reader().unwrap();
         let writer = pair.master.take_writer().unwrap();
         Self {
-            parser: vt100::Parser::new(NonZero::new(60).unwrap(), NonZero::new(columns).unwrap(), 500),
+            parser: vt100::Parser::new(NonZero::new(rows).unwrap(), NonZero::new(columns).unwrap(), 500),
+            master: pair.master,
             reader,
             writer,
             child,
@@ -66,6 +78,17 @@ impl Screen {
     pub(crate) fn send(&mut self, keys: &str) {
         self.writer.write_all(keys.as_bytes()).unwrap();
         self.writer.flush().unwrap();
+    }
+
+    /// Makes the terminal another size.
+    pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
+        self.parser.screen_mut().set_size(NonZero::new(rows).unwrap(), NonZero::new(columns).unwrap());
+        self.master.resize(pty_size(columns, rows)).unwrap();
+    }
+
+    /// The terminal as the emulator knows it.
+    pub(crate) fn terminal(&self) -> &vt100::Screen {
+        self.parser.screen()
     }
 
     /// Reads until the program ends; gives its exit code.
@@ -94,4 +117,8 @@ impl Screen {
         }
         true
     }
+}
+
+const fn pty_size(columns: u16, rows: u16) -> PtySize {
+    PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 }
 }

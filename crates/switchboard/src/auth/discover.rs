@@ -59,7 +59,7 @@ pub(super) async fn discover(
     place: &Place,
     challenge: &Challenge,
 ) -> Result<Published, Error> {
-    let looking = Looking { fetcher, gate: Gate::of(&place.url), place };
+    let looking = Looking { fetcher, gate: fetcher.gate(), place };
     match looking.resource(challenge.resource_metadata.as_deref()).await? {
         Some(document) => looking.published(&document).await,
         None => looking.unpublished().await,
@@ -68,7 +68,7 @@ pub(super) async fn discover(
 
 struct Looking<'a> {
     fetcher: &'a Fetcher,
-    gate: Gate,
+    gate: &'a Gate,
     place: &'a Place,
 }
 

@@ -13,8 +13,13 @@ use crate::visible::excerpt;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// An address that must not be used.
-    #[error("{0}")]
-    Address(String),
+    #[error("{why}")]
+    Address {
+        /// Which one and why, without secrets.
+        why: String,
+        /// Whether the user may allow it: it is in a private network.
+        is_private: bool,
+    },
     /// A document or an endpoint that cannot be had.
     #[error("{why}")]
     Unreachable {
@@ -122,6 +127,14 @@ pub enum Error {
     /// There is no login that still works.
     #[error("nobody is logged in")]
     LoggedOut,
+    /// There is a login, and the keyring does not give the key to it.
+    #[error("{message}")]
+    Sealed {
+        /// What happened.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
     /// The store of logins does not work.
     #[error("{message}")]
     Store {
@@ -138,12 +151,20 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// A statement that a program is to prove itself with, and that is none.
+    #[error("`{field}` of the entry cannot be used: {why}")]
+    Statement {
+        /// The field.
+        field: &'static str,
+        /// Why.
+        why: String,
+    },
 }
 
 impl Error {
     /// Whether only a person can help, by logging in.
     pub const fn needs_login(&self) -> bool {
-        matches!(self, Self::LoggedOut | Self::TokenRefused { .. })
+        matches!(self, Self::LoggedOut | Self::TokenRefused { .. } | Self::Sealed { .. })
     }
 
     /// Whether a request can have had an effect that nobody knows of.
@@ -173,7 +194,8 @@ impl From<Failure> for Error {
 
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
-        Self::Address(refusal.to_string())
+        let is_private = matches!(refusal, Refusal::Private { .. });
+        Self::Address { why: refusal.to_string(), is_private }
     }
 }
 
@@ -185,7 +207,11 @@ impl From<SignError> for Error {
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        Self::Store { code: error.code(), message: error.message(), hint: error.hint() }
+        let (code, message, hint) = (error.code(), error.message(), error.hint());
+        match error {
+            StoreError::Sealed { .. } => Self::Sealed { message, hint },
+            _ => Self::Store { code, message, hint },
+        }
     }
 }
 
@@ -214,13 +240,15 @@ pub const CODES: &[(&str, &str)] = &[
     ("bad-paste", "The pasted text is not the address the browser ended at."),
     ("scope-limit", "The server asks for rights again that it was just given."),
     ("credential-busy", "Another process holds the login and does not finish."),
+    ("credential-sealed", "A login is sealed with a key of the keyring, and the keyring does not give it."),
     ("bad-key", "The private key cannot be used."),
+    ("bad-statement", "What a program is to prove itself with is not a signed statement."),
 ];
 
 impl Explain for Error {
     fn code(&self) -> &'static str {
         match self {
-            Self::Address(_) => "url-refused",
+            Self::Address { .. } => "url-refused",
             Self::Unreachable { .. } => "login-unreachable",
             Self::NoEndpoints { .. } => "endpoints-unknown",
             Self::ResourceMismatch { .. } => "resource-mismatch",
@@ -236,8 +264,10 @@ impl Explain for Error {
             Self::ScopeLimit { .. } => "scope-limit",
             Self::ClearText { .. } => "clear-text-login",
             Self::LoggedOut => "login-needed",
+            Self::Sealed { .. } => "credential-sealed",
             Self::Store { code, .. } => code,
             Self::Key { .. } => "bad-key",
+            Self::Statement { .. } => "bad-statement",
         }
     }
 
@@ -247,7 +277,7 @@ impl Explain for Error {
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Store { hint, .. } => return hint.clone(),
+            Self::Sealed { hint, .. } | Self::Store { hint, .. } => return hint.clone(),
             Self::NoEndpoints { .. } => {
                 "if the server takes a token of yours, set it: switchboard add NAME --url URL --token TOKEN"
             }
@@ -261,7 +291,10 @@ impl Explain for Error {
             Self::ClearText { .. } => "write https:// if the server has it",
             Self::Pasted(_) => "copy the whole address the browser ended at, and paste it",
             Self::Unreachable { .. } | Self::TokenLater { .. } => "try again in a moment",
-            Self::Address(_)
+            Self::Address { is_private: true, .. } => {
+                "if that is your own login server, add its host to `login.privateHosts` in your settings.json"
+            }
+            Self::Address { is_private: false, .. }
             | Self::ResourceMismatch { .. }
             | Self::IssuerMismatch { .. }
             | Self::WrongIssuer { .. }
@@ -269,7 +302,8 @@ impl Explain for Error {
             | Self::BadAnswer { .. }
             | Self::Declined
             | Self::ScopeLimit { .. }
-            | Self::Key { .. } => return None,
+            | Self::Key { .. }
+            | Self::Statement { .. } => return None,
         };
         Some(hint.to_owned())
     }

@@ -13,7 +13,7 @@ use url::Url;
 use crate::digest;
 use crate::redact::STARS;
 
-/// The version of the JSON that we read and write. A new field needs no new one; a change that an older program must not
+/// The version of the JSON of a credential. A new field needs no new one; a change that an older program must not
 /// write over does.
 pub(crate) const VERSION: u64 = 1;
 
@@ -122,6 +122,12 @@ impl Kept {
     pub(crate) fn login(&self) -> Option<&Login> {
         self.logins.get(self.current.as_ref()?)
     }
+
+    /// All of it that may be seen: stars where there is a secret, and nothing that we do not know.
+    pub(crate) fn outline(&self) -> Self {
+        let logins = self.logins.iter().map(|(issuer, login)| (issuer.clone(), login.outline())).collect();
+        Self { logins, unknown: Unknown::default(), ..self.clone() }
+    }
 }
 
 /// What one issuer gave us.
@@ -159,6 +165,24 @@ pub(crate) struct Login {
     pub(crate) refreshing: Option<Refreshing>,
     #[serde(flatten)]
     pub(crate) unknown: Unknown,
+}
+
+impl Login {
+    fn outline(&self) -> Self {
+        let stars = |secret: &Option<Hidden>| secret.as_ref().map(|_| Hidden::new(STARS));
+        Self {
+            client: Client {
+                secret: stars(&self.client.secret),
+                unknown: Unknown::default(),
+                ..self.client.clone()
+            },
+            access: stars(&self.access),
+            refresh: stars(&self.refresh),
+            dpop_key: stars(&self.dpop_key),
+            unknown: Unknown::default(),
+            ..self.clone()
+        }
+    }
 }
 
 /// Who we are to an issuer.

@@ -17,10 +17,10 @@ use super::gate::Gate;
 use super::grant::{Desk, Prover, Tokens};
 use super::kept::{CredentialId, Hidden, Kept, Login, Refreshing, State, TokenType};
 use super::pass::Pass;
-use super::place::{Machine, Place};
+use super::place::Place;
 use super::sign::DpopKey;
-use super::store::{Lock, Store};
-use crate::config::{ServerSpec, Transport};
+use super::store::{Keyring, Lock, Outline, Store};
+use crate::config::{ServerSpec, Transport, settings};
 use crate::declared::Auth;
 use crate::env::Env;
 use crate::resolve::{Launch, Target};
@@ -36,8 +36,23 @@ const EARLY: u64 = 60;
 pub struct Options {
     /// Where the document that describes us stands, for login servers that read it.
     pub document: Option<String>,
-    /// Servers that are logged in to without a person, by name.
-    pub machines: BTreeMap<String, Machine>,
+    /// Whether the keyring of the system is used.
+    pub keyring: settings::Keyring,
+    /// Login servers in private networks that servers outside of them may name.
+    pub private_hosts: BTreeSet<String>,
+}
+
+impl Options {
+    /// The same, with what the user's settings say where nothing else is said.
+    #[must_use]
+    pub fn with(mut self, settings: &settings::Login) -> Self {
+        self.document = self.document.or_else(|| settings.document.clone());
+        if settings.keyring == settings::Keyring::Off {
+            self.keyring = settings.keyring;
+        }
+        self.private_hosts.extend(settings.private_hosts.iter().cloned());
+        self
+    }
 }
 
 /// The logins of a user.
@@ -124,11 +139,13 @@ pub struct Facts {
     pub is_renewable: bool,
     /// Whether it still works, as far as we know.
     pub works: bool,
+    /// Whether its file is sealed with a key in the keyring of the system.
+    pub is_sealed: bool,
 }
 
 impl Facts {
-    pub(super) fn of(kept: &Kept) -> Option<Self> {
-        let (issuer, login) = kept.current_login()?;
+    pub(super) fn of(outline: &Outline) -> Option<Self> {
+        let (issuer, login) = outline.kept.current_login()?;
         Some(Self {
             issuer: issuer.to_owned(),
             until: login.expires_at.map(|at| UNIX_EPOCH + Duration::from_secs(at)),
@@ -136,6 +153,7 @@ impl Facts {
             is_renewable: login.refresh.is_some(),
             works: login.state == State::Good
                 && (login.refresh.is_some() || login.expires_at.is_none_or(|end| end > now())),
+            is_sealed: outline.is_sealed,
         })
     }
 }
@@ -150,7 +168,7 @@ impl Keys {
     /// The logins below our own directory.
     pub fn of(env: &Env, options: Options) -> Arc<Self> {
         Arc::new(Self {
-            store: Store::of(env),
+            store: Store::of(env, Keyring::of(env, options.keyring)),
             options,
             flights: Mutex::default(),
             tasks: Mutex::default(),
@@ -162,8 +180,7 @@ impl Keys {
     }
 
     /// What lets a connection in. Tokens are added to the secrets as they come.
-    pub fn pass(self: &Arc<Self>, mut place: Place, secrets: &Secrets) -> Pass {
-        place.machine = place.machine.or_else(|| self.options.machines.get(&place.server).cloned());
+    pub fn pass(self: &Arc<Self>, place: Place, secrets: &Secrets) -> Pass {
         Pass::new(Arc::clone(self), place, secrets.clone())
     }
 
@@ -187,8 +204,8 @@ impl Keys {
 
     /// Who is logged in to a place.
     pub fn facts(&self, place: &Place) -> Result<Option<Facts>, Error> {
-        let kept = self.store.read(&place.id)?;
-        Ok(kept.as_ref().and_then(Facts::of))
+        let outline = self.store.peek(&place.id)?;
+        Ok(outline.as_ref().and_then(Facts::of))
     }
 
     /// Waits for renewals under way: what a login server just gave must be written before the program ends.
@@ -286,8 +303,8 @@ impl Keys {
     ) -> Result<Tokens, Error> {
         let bad = |_| Error::BadAnswer { why: "the login kept on disk names no server" };
         let server = Url::parse(&kept.server).map_err(bad)?;
-        let endpoint = Gate::of(&server).endpoint(&login.token_endpoint)?;
-        let fetcher = Fetcher::new(&server);
+        let fetcher = self.fetcher(&server);
+        let endpoint = fetcher.gate().endpoint(&login.token_endpoint)?;
         let prover =
             login.dpop_key.as_ref().and_then(|key| DpopKey::from_text(key.expose()).ok()).map(Prover::new);
         let desk = Desk {
@@ -306,6 +323,11 @@ impl Keys {
         desk.ask(&fields).await
     }
 
+    /// Who asks what belongs to the login at a server.
+    pub(super) fn fetcher(&self, server: &Url) -> Fetcher {
+        Fetcher::new(Gate::of(server).with_private(&self.options.private_hosts))
+    }
+
     /// The login, with the right to change it.
     pub(super) async fn locked(&self, id: &CredentialId) -> Result<(Lock, Option<Kept>), Error> {
         let (store, id) = (self.store.clone(), id.clone());
@@ -313,6 +335,23 @@ impl Keys {
             let lock = store.lock(&id, LOCK_PATIENCE)?;
             let kept = store.read(&id)?;
             Ok((lock, kept))
+        })
+        .await
+    }
+
+    /// The login, with the right to put another in its place, and its newest generation. What cannot be opened is still
+    /// counted: others may hold a token of it.
+    pub(super) async fn locked_to_replace(
+        &self,
+        id: &CredentialId,
+    ) -> Result<(Lock, Option<Kept>, u64), Error> {
+        let (store, id) = (self.store.clone(), id.clone());
+        blocking(move || {
+            let lock = store.lock(&id, LOCK_PATIENCE)?;
+            let kept = store.read_to_replace(&id)?;
+            let logins = store.peek(&id)?.map(|outline| outline.kept.logins).unwrap_or_default();
+            let generation = logins.values().map(|login| login.generation).max().unwrap_or_default();
+            Ok((lock, kept, generation))
         })
         .await
     }

@@ -1,5 +1,6 @@
 //! One login, from the challenge to what is kept of it.
 
+mod machine;
 mod page;
 
 use std::sync::atomic::Ordering;
@@ -14,18 +15,17 @@ use super::challenge::{Challenge, Scheme};
 use super::discover::{Published, discover};
 use super::error::{self, Error};
 use super::fetch::Fetcher;
-use super::gate::Gate;
 use super::grant::{Desk, Prover, Tokens};
-use super::kept::{Client, CredentialId, Hidden, Kept, Kind, Login, Method, State, TokenType, Unknown};
+use super::kept::{Client, CredentialId, Hidden, Kept, Login, State, TokenType, Unknown};
 use super::keys::{Facts, Keys, Need, Together, Token, now};
-use super::place::{Machine, Place};
+use super::place::Place;
 use super::register;
-use super::sign::{Algorithm, DpopKey, SigningKey};
+use super::sign::{DpopKey, SigningKey};
+use crate::declared::Grant;
 use crate::host::Host;
 
 /// More rights are asked for so often at most, in one session.
 const MOST_STEPS: u32 = 3;
-const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// How to log in.
 #[derive(Debug, Clone, Default)]
@@ -42,18 +42,16 @@ impl Keys {
         challenge: Option<&str>,
         (host, wishes): (&dyn Host, &Wishes),
     ) -> Result<Facts, Error> {
-        let mut place = place.clone();
-        place.machine = place.machine.or_else(|| self.options.machines.get(&place.server).cloned());
         let challenge = challenge.and_then(super::challenge::parse).unwrap_or_default();
-        self.go(&place, &challenge, (Some(host), wishes)).await?;
-        self.facts(&place)?.ok_or(Error::LoggedOut)
+        self.go(place, &challenge, (Some(host), wishes)).await?;
+        self.facts(place)?.ok_or(Error::LoggedOut)
     }
 
     /// Where a person would log in, without doing so; an error if nothing says where.
     pub async fn issuer(&self, place: &Place, challenge: Option<&str>) -> Result<String, Error> {
         place.check_encrypted()?;
         let challenge = challenge.and_then(super::challenge::parse).unwrap_or_default();
-        let server = discover(&Fetcher::new(&place.url), place, &challenge).await?.server;
+        let server = discover(&self.fetcher(&place.url), place, &challenge).await?.server;
         if server.is_guessed {
             return Err(Error::NoEndpoints { server: place.server.clone() });
         }
@@ -112,20 +110,33 @@ impl Keys {
         place: &Place,
         challenge: &Challenge,
     ) -> Result<Arc<Token>, Error> {
-        let is_known = place.account.client_id.is_some() && place.account.client_secret.is_some();
-        if place.machine.is_none() && !is_known {
+        let account = &place.account;
+        let is_known = account.client_id.is_some() && account.client_secret.is_some();
+        if account.grant == Some(Grant::AuthorizationCode) || (account.machine.is_none() && !is_known) {
             return Err(Error::LoggedOut);
         }
-        self.go(place, challenge, (None, &Wishes::default())).await?;
+        // Many may be refused at once; one login is for all of them.
+        match self.first(&place.id) {
+            Ok(ours) => {
+                let done = self.go(place, challenge, (None, &Wishes::default())).await;
+                ours.send_replace(Some(done.clone()));
+                done?;
+            }
+            Err(mut theirs) => {
+                let done = theirs.wait_for(Option::is_some).await.ok().and_then(|done| done.clone());
+                done.unwrap_or(Err(Error::LoggedOut))?;
+            }
+        }
         self.token(&place.id, Need::Fresh).await
     }
 
     /// Forgets the login of a place, and tells the login server where that can be done. False if there was none.
     pub async fn forget(self: &Arc<Self>, place: &Place) -> Result<bool, Error> {
-        let (_lock, kept) = self.locked(&place.id).await?;
+        let (_lock, kept, _) = self.locked_to_replace(&place.id).await?;
         if let Some((_, login)) = kept.as_ref().and_then(Kept::current_login) {
             // The token ends by itself if nobody hears.
-            let _unheard = timeout(Duration::from_secs(10), revoke(place, login)).await;
+            let fetcher = self.fetcher(&place.url);
+            let _unheard = timeout(Duration::from_secs(10), revoke(&fetcher, login)).await;
         }
         let (store, id) = (self.store.clone(), place.id.clone());
         let was_there = super::keys::blocking(move || store.remove(&id)).await?;
@@ -141,11 +152,11 @@ impl Keys {
     ) -> Result<(), Error> {
         // A token must not travel in the clear, wherever it comes from.
         place.check_encrypted()?;
-        let fetcher = Fetcher::new(&place.url);
+        let fetcher = self.fetcher(&place.url);
         let published = discover(&fetcher, place, challenge).await?;
         let store = self.store.clone();
         let id = place.id.clone();
-        let kept = super::keys::blocking(move || store.read(&id)).await?;
+        let kept = super::keys::blocking(move || store.read_to_replace(&id)).await?;
         let before = kept.as_ref().and_then(|kept| kept.logins.get(&published.server.issuer));
         let scopes = self.scopes(place, challenge, (&published, before, wishes))?;
         let is_bound = challenge.scheme == Scheme::Dpop && published.server.takes_proofs;
@@ -182,13 +193,13 @@ impl Keys {
     }
 
     async fn keep(&self, place: &Place, issuer: &str, mut login: Login, tokens: Tokens) -> Result<(), Error> {
-        let (_lock, kept) = self.locked(&place.id).await?;
+        let (_lock, kept, generation) = self.locked_to_replace(&place.id).await?;
         let new = Kept::new(place.id.clone(), &place.url);
         let mut kept = match kept {
             Some(kept) => Kept { server: new.server, ..kept },
             None => new,
         };
-        login.generation = kept.logins.values().map(|login| login.generation).max().unwrap_or_default();
+        login.generation = generation;
         login.take(tokens);
         self.put(&mut kept, (issuer, &login)).await?;
         self.turns.fetch_add(1, Ordering::SeqCst);
@@ -262,37 +273,8 @@ impl Attempt<'_> {
         let asks_no_more = |login: &&Login| self.scopes.iter().all(|scope| login.requested.contains(scope));
         let before = self.before.filter(asks_no_more).map(|login| &login.client);
         let known = register::known(self.place, server, before, now());
-        match &self.place.machine {
-            Some(Machine::Enterprise { client_id, id_token, token_endpoint }) => {
-                let statement = self.exchange((client_id, id_token, token_endpoint)).await?;
-                let client = known.unwrap_or_else(|| public(""));
-                let fields = [("grant_type", JWT_BEARER.to_owned()), ("assertion", statement)];
-                let tokens = self.desk(&client, None).ask(&fields).await?;
-                return Ok((client, tokens));
-            }
-            Some(Machine::Statement { jwt }) => {
-                let id = self.place.account.client_id.clone().unwrap_or_default();
-                let client = public(&id);
-                let mut fields = vec![("grant_type", JWT_BEARER.to_owned()), ("assertion", jwt.clone())];
-                fields.extend(self.common());
-                let tokens = self.desk(&client, None).ask(&fields).await?;
-                return Ok((client, tokens));
-            }
-            Some(Machine::Key { .. }) | None => {}
-        }
-        let is_machine = server.grants("client_credentials") && !server.grants("authorization_code");
-        if let Some(client) = known.clone().filter(|_| is_machine && server.grants.is_some()) {
-            let key = match &self.place.machine {
-                Some(Machine::Key { pem, algorithm }) => {
-                    let algorithm = if algorithm == "RS256" { Algorithm::Rs256 } else { Algorithm::Es256 };
-                    Some(SigningKey::from_pem(pem, algorithm)?)
-                }
-                _ => None,
-            };
-            let mut fields = vec![("grant_type", "client_credentials".to_owned())];
-            fields.extend(self.common());
-            let tokens = self.desk(&client, key.as_ref()).ask(&fields).await?;
-            return Ok((client, tokens));
+        if let Some(done) = self.alone(known.as_ref()).await? {
+            return Ok(done);
         }
         let host = host.ok_or(Error::LoggedOut)?;
         self.by_page(host, known).await
@@ -317,58 +299,14 @@ impl Attempt<'_> {
         }
         fields
     }
-
-    /// From the company's own login server: a statement that this user may use that server.
-    async fn exchange(&self, (client_id, id_token, endpoint): (&str, &str, &str)) -> Result<String, Error> {
-        let endpoint = Gate::of(&self.place.url).endpoint(endpoint)?;
-        let client = public(client_id);
-        let desk = Desk {
-            fetcher: self.fetcher,
-            endpoint: &endpoint,
-            issuer: "",
-            client: &client,
-            key: None,
-            proof: None,
-        };
-        let kind = |name: &str| format!("urn:ietf:params:oauth:token-type:{name}");
-        let mut fields = vec![
-            ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange".to_owned()),
-            ("requested_token_type", kind("id-jag")),
-            ("subject_token", id_token.to_owned()),
-            ("subject_token_type", kind("id_token")),
-            ("audience", self.published.server.issuer.clone()),
-        ];
-        fields.extend(self.common());
-        Ok(desk.ask(&fields).await?.access.expose().to_owned())
-    }
 }
 
-/// A client that proves nothing.
-fn public(id: &str) -> Client {
-    Client {
-        id: id.to_owned(),
-        secret: None,
-        method: Method::None,
-        kind: Kind::Given,
-        redirect: None,
-        secret_expires: None,
-        unknown: Unknown::default(),
-    }
-}
-
-async fn revoke(place: &Place, login: &Login) -> Result<(), Error> {
+async fn revoke(fetcher: &Fetcher, login: &Login) -> Result<(), Error> {
     let Some(endpoint) = &login.revocation_endpoint else { return Ok(()) };
-    let endpoint = Gate::of(&place.url).endpoint(endpoint)?;
+    let endpoint = fetcher.gate().endpoint(endpoint)?;
     let token = login.refresh.as_ref().or(login.access.as_ref());
     let Some(token) = token.filter(|_| login.state == State::Good) else { return Ok(()) };
-    let fetcher = Fetcher::new(&place.url);
-    let desk = Desk {
-        fetcher: &fetcher,
-        endpoint: &endpoint,
-        issuer: "",
-        client: &login.client,
-        key: None,
-        proof: None,
-    };
+    let desk =
+        Desk { fetcher, endpoint: &endpoint, issuer: "", client: &login.client, key: None, proof: None };
     desk.tell(&[("token", token.expose().to_owned())]).await
 }

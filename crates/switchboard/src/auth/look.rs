@@ -35,9 +35,11 @@ impl Keys {
     pub fn standing(&self, server: &Subject<'_>, env: &Env) -> Standing {
         let Some(id) = id(server, env) else { return Standing::Unknown };
         match self.store.peek(&id) {
-            Ok(kept) => match kept.as_ref().and_then(Facts::of) {
+            Ok(outline) => match outline.as_ref().and_then(Facts::of) {
+                // A program that logs in as itself does so again.
+                Some(facts) if !facts.works && is_alone(server) => Standing::Out { is_wanted: false },
                 Some(facts) => Standing::In(facts),
-                None => Standing::Out { is_wanted: is_wanted(server) },
+                None => Standing::Out { is_wanted: is_wanted(server) && !is_alone(server) },
             },
             Err(error) => Standing::Unusable(unusable(&error).server(server.name)),
         }
@@ -83,8 +85,8 @@ impl Keys {
             let path = listed.path.display();
             match listed.found {
                 Found::Unusable(error) => Some(unusable(&error)),
-                Found::Kept(kept) if knows_all && !used.contains(&kept.id) => {
-                    let server = excerpt(&redact::url(&kept.server), 200);
+                Found::Kept(outline) if knows_all && !used.contains(&outline.kept.id) => {
+                    let server = excerpt(&redact::url(&outline.kept.server), 200);
                     let message = format!("there is a login for {server}, which no server here uses");
                     let hint = format!("if no other project uses it either: rm {path}");
                     Some(Problem::new(Code::CredentialUnused, message).hint(hint))
@@ -96,7 +98,8 @@ impl Keys {
                 }
             }
         };
-        self.store.all().into_iter().filter_map(problem).collect()
+        let files = self.store.all().into_iter().filter_map(problem);
+        files.chain(self.store.check_seals().as_ref().map(unusable)).collect()
     }
 }
 
@@ -111,6 +114,10 @@ fn id(server: &Subject<'_>, env: &Env) -> Option<CredentialId> {
 
 const fn is_wanted(server: &Subject<'_>) -> bool {
     matches!(server.spec.conduct.auth, Some(Auth::OAuth { .. }))
+}
+
+fn is_alone(server: &Subject<'_>) -> bool {
+    server.spec.conduct.oauth.as_ref().is_some_and(|oauth| oauth.is_alone())
 }
 
 const fn is_remote(server: &Subject<'_>) -> bool {

@@ -26,4 +26,4 @@ pub use login::Wishes;
 pub use look::Standing;
 pub use pass::Pass;
 pub(crate) use pass::Verdict;
-pub use place::{Machine, Place};
+pub use place::Place;

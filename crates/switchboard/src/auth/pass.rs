@@ -130,7 +130,8 @@ impl Pass {
                 self.hold(token, true);
                 Ok(Verdict::Again)
             }
-            Err(_) => Ok(Verdict::Final((why != Error::LoggedOut).then(|| why.to_string()))),
+            // What a program could not log in with says more than that nobody did.
+            Err(error) => Ok(Verdict::Final(words(if why == Error::LoggedOut { &error } else { &why }))),
         }
     }
 
@@ -176,6 +177,15 @@ impl Pass {
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a login is of no use, in words; nothing if there was none.
+fn words(why: &Error) -> Option<String> {
+    match why {
+        Error::LoggedOut => None,
+        Error::Sealed { hint: Some(hint), .. } => Some(format!("{why} ({hint})")),
+        other => Some(other.to_string()),
     }
 }
 

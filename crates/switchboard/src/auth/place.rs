@@ -21,34 +21,6 @@ pub struct Place {
     pub(crate) id: CredentialId,
     /// What the entry says.
     pub account: Account,
-    /// How a program proves who it is, without a person.
-    pub machine: Option<Machine>,
-}
-
-/// How a program proves who it is, without a person.
-#[derive(Clone)]
-pub enum Machine {
-    /// By signing with its key.
-    Key {
-        /// The private key.
-        pem: String,
-        /// `ES256` or `RS256`.
-        algorithm: String,
-    },
-    /// By a statement of whoever runs it.
-    Statement {
-        /// The statement, a JWT.
-        jwt: String,
-    },
-    /// By an identity of the user at the company's own login server.
-    Enterprise {
-        /// Our name there.
-        client_id: String,
-        /// The user's identity token from there.
-        id_token: String,
-        /// Where it is exchanged.
-        token_endpoint: String,
-    },
 }
 
 impl Place {
@@ -59,11 +31,9 @@ impl Place {
             Some(name) => CredentialId::named(name),
             None => CredentialId::of_url(&address.url),
         };
-        Some(Self { server: server.to_owned(), url: address.url.clone(), id, account, machine: None })
+        Some(Self { server: server.to_owned(), url: address.url.clone(), id, account })
     }
-}
 
-impl Place {
     /// Whether a token may go there.
     pub(super) fn check_encrypted(&self) -> Result<(), Error> {
         match Gate::of(&self.url).page(&self.url) {
@@ -76,15 +46,5 @@ impl Place {
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Place").field("server", &self.server).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Machine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Key { .. } => "Key",
-            Self::Statement { .. } => "Statement",
-            Self::Enterprise { .. } => "Enterprise",
-        })
     }
 }

@@ -6,7 +6,8 @@ use super::discover::LoginServer;
 use super::error::{self, Error};
 use super::fetch::{Answer, Fetcher};
 use super::kept::{Client, Hidden, Kind, Method, Unknown};
-use super::place::{Machine, Place};
+use super::place::Place;
+use crate::resolve::Machine;
 
 /// What we call ourselves.
 const NAME: &str = "Switchboard";
@@ -24,7 +25,7 @@ pub(super) struct Purpose<'a> {
 pub(super) fn known(place: &Place, server: &LoginServer, kept: Option<&Client>, now: u64) -> Option<Client> {
     if let Some(id) = &place.account.client_id {
         let secret = place.account.client_secret.clone().map(Hidden::new);
-        let method = match (&place.machine, &secret) {
+        let method = match (place.account.machine.as_deref(), &secret) {
             (Some(Machine::Key { .. }), _) => Method::PrivateKeyJwt,
             (_, None) => Method::None,
             (_, Some(_)) => with_secret(server, Method::Basic),

@@ -27,36 +27,17 @@ const UNCOMPRESSED: u8 = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SignError {
     /// The text holds no private key in PKCS#8.
-    #[error("the private key is not in PKCS#8 (a text that starts with `-----BEGIN PRIVATE KEY-----`)")]
+    #[error("it is not in PKCS#8 (a text that starts with `-----BEGIN PRIVATE KEY-----`)")]
     NotPkcs8,
-    /// There is a key, but not one for this algorithm.
-    #[error("the private key does not fit the algorithm {}", .0.as_str())]
-    Unfit(Algorithm),
+    /// There is a key, but not one that we sign with.
+    #[error("it is neither one on P-256 (ES256) nor one of RSA (RS256)")]
+    Unfit,
     /// What was kept is no key.
     #[error("the kept key cannot be used")]
     Kept,
     /// The library failed without a reason.
     #[error("the signature could not be made")]
     Failed,
-}
-
-/// How a client signs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Algorithm {
-    /// ECDSA on P-256 with SHA-256.
-    Es256,
-    /// RSA PKCS#1 v1.5 with SHA-256.
-    Rs256,
-}
-
-impl Algorithm {
-    /// The name in headers and metadata.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Es256 => "ES256",
-            Self::Rs256 => "RS256",
-        }
-    }
 }
 
 /// A value nobody can guess: 32 random bytes, 43 characters.
@@ -90,20 +71,19 @@ enum Pair {
 }
 
 impl SigningKey {
-    /// Reads a key in PKCS#8, the first in the text.
-    pub(crate) fn from_pem(pem: &str, algorithm: Algorithm) -> Result<Self, SignError> {
+    /// Reads a key in PKCS#8, the first in the text. What it is decides how it signs.
+    pub(crate) fn from_pem(pem: &str) -> Result<Self, SignError> {
         let der = pkcs8(pem).ok_or(SignError::NotPkcs8)?;
-        let pair = match algorithm {
-            Algorithm::Es256 => es256(&der).map(Pair::Es256),
-            Algorithm::Rs256 => RsaKeyPair::from_pkcs8(&der).ok().map(Pair::Rs256),
-        };
-        pair.map(Self).ok_or(SignError::Unfit(algorithm))
+        let pair = es256(&der).map(Pair::Es256);
+        let pair = pair.or_else(|| RsaKeyPair::from_pkcs8(&der).ok().map(Pair::Rs256));
+        pair.map(Self).ok_or(SignError::Unfit)
     }
 
-    const fn algorithm(&self) -> Algorithm {
+    /// The name of how it signs, in headers.
+    const fn algorithm(&self) -> &'static str {
         match &self.0 {
-            Pair::Es256(_) => Algorithm::Es256,
-            Pair::Rs256(_) => Algorithm::Rs256,
+            Pair::Es256(_) => "ES256",
+            Pair::Rs256(_) => "RS256",
         }
     }
 
@@ -122,7 +102,7 @@ impl SigningKey {
 
 impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SigningKey({}, {STARS})", self.algorithm().as_str())
+        write!(f, "SigningKey({}, {STARS})", self.algorithm())
     }
 }
 
@@ -139,7 +119,7 @@ pub(crate) struct Claims<'a> {
 
 /// A client assertion of RFC 7523, good for five minutes and for one use.
 pub(crate) fn assertion(key: &SigningKey, claims: &Claims<'_>) -> Result<String, SignError> {
-    let header = json!({ "alg": key.algorithm().as_str(), "typ": "JWT" });
+    let header = json!({ "alg": key.algorithm(), "typ": "JWT" });
     let payload = json!({
         "iss": claims.client,
         "sub": claims.client,
@@ -322,7 +302,7 @@ H1136cspYG6+0iY7X1fCE9+E9LKhRANCAAR/zc4ncPbEXUGDy+5v20t7WAczNXvp
 
     #[test]
     fn an_assertion_says_who_to_whom_and_for_how_long() {
-        let key = SigningKey::from_pem(EC_KEY, Algorithm::Es256).unwrap();
+        let key = SigningKey::from_pem(EC_KEY).unwrap();
         let claims = Claims { client: "me", audience: "https://issuer", now: 1000 };
         let token = assertion(&key, &claims).unwrap();
         let (header, payload, ..) = parts(&token);
@@ -346,20 +326,16 @@ H1136cspYG6+0iY7X1fCE9+E9LKhRANCAAR/zc4ncPbEXUGDy+5v20t7WAczNXvp
         let der = pair.as_der().unwrap();
         let body = STANDARD.encode(der.as_ref());
         let pem = format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n");
-        let key = SigningKey::from_pem(&pem, Algorithm::Rs256).unwrap();
+        let key = SigningKey::from_pem(&pem).unwrap();
         let token = assertion(&key, &Claims { client: "me", audience: "you", now: 0 }).unwrap();
         assert_eq!(parts(&token).0["alg"], json!("RS256"));
         assert!(verify(&RSA_PKCS1_2048_8192_SHA256, pair.public_key().as_ref(), &token));
-        assert_eq!(
-            SigningKey::from_pem(&pem, Algorithm::Es256).unwrap_err(),
-            SignError::Unfit(Algorithm::Es256)
-        );
     }
 
     #[test]
     fn a_bad_key_is_refused_without_a_word_of_it() {
         let check = |pem: &str, expected: SignError| {
-            let error = SigningKey::from_pem(pem, Algorithm::Es256).unwrap_err();
+            let error = SigningKey::from_pem(pem).unwrap_err();
             assert_eq!(error, expected);
             assert!(!error.to_string().contains("MIGH"));
         };
@@ -368,17 +344,15 @@ H1136cspYG6+0iY7X1fCE9+E9LKhRANCAAR/zc4ncPbEXUGDy+5v20t7WAczNXvp
         check(&EC_KEY.replace("PRIVATE KEY", "EC PRIVATE KEY"), SignError::NotPkcs8);
         check(&EC_KEY.replace("MIGH", "****"), SignError::NotPkcs8);
         check(&EC_KEY.replace("-----END", "-----ENDE"), SignError::NotPkcs8);
-        check(&EC_KEY.replace("MIGHAgEAMBMG", "MIGHAgEAMBMH"), SignError::Unfit(Algorithm::Es256));
-        let rsa = SigningKey::from_pem(EC_KEY, Algorithm::Rs256).unwrap_err();
-        assert_eq!(rsa, SignError::Unfit(Algorithm::Rs256));
+        check(&EC_KEY.replace("MIGHAgEAMBMG", "MIGHAgEAMBMH"), SignError::Unfit);
     }
 
     #[test]
     fn a_key_survives_a_variable_that_lost_its_line_ends() {
         for lost in [EC_KEY.replace('\n', "\r\n"), EC_KEY.replace('\n', "\\n"), EC_KEY.replace('\n', " ")] {
-            SigningKey::from_pem(&lost, Algorithm::Es256).unwrap();
+            SigningKey::from_pem(&lost).unwrap();
         }
-        SigningKey::from_pem(&format!("Key of somebody\n{EC_KEY}"), Algorithm::Es256).unwrap();
+        SigningKey::from_pem(&format!("Key of somebody\n{EC_KEY}")).unwrap();
     }
 
     #[test]
@@ -421,7 +395,7 @@ H1136cspYG6+0iY7X1fCE9+E9LKhRANCAAR/zc4ncPbEXUGDy+5v20t7WAczNXvp
     #[test]
     fn keys_do_not_show_themselves() {
         let key = DpopKey::generate().unwrap();
-        let signing = SigningKey::from_pem(EC_KEY, Algorithm::Es256).unwrap();
+        let signing = SigningKey::from_pem(EC_KEY).unwrap();
         assert_eq!(format!("{key:?} {signing:?}"), format!("DpopKey({STARS}) SigningKey(ES256, {STARS})"));
     }
 }

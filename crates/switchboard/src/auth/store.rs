@@ -4,12 +4,18 @@
 //! never followed if it is a link, never used if others could read or change it, and never overwritten if it cannot be
 //! read. Everything here may wait for a disk: not for a task that must not.
 //!
+//! Where the system has a keyring, the keyring holds one key and the files are sealed with it: what makes them whole,
+//! shared and safe from a crash stays as it is. What people may see of a login stands beside the seal, in the clear.
+//!
 //! Two locks, both beside the files. [`Store::lock`] is for whoever reads, asks an issuer and writes: it may be held for
 //! seconds. The turn is for one look and one rename, and is taken in here.
 
 mod error;
 mod file;
+mod form;
+mod keyring;
 mod lock;
+mod seal;
 
 #[cfg(test)]
 #[cfg(unix)]
@@ -20,11 +26,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Deserialize;
-
 pub(crate) use self::error::StoreError;
+pub(crate) use self::form::Outline;
+use self::form::{decode, encode, outline};
+pub(crate) use self::keyring::Keyring;
 pub(crate) use self::lock::Lock;
-use super::kept::{CredentialId, Kept, VERSION};
+use super::kept::{CredentialId, Kept};
 use crate::config::write::WriteError;
 use crate::env::Env;
 
@@ -39,6 +46,7 @@ const MOST_BROKEN: u32 = 1000;
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
     dir: PathBuf,
+    keyring: Keyring,
 }
 
 /// A file in the store, for whoever looks after it.
@@ -52,7 +60,7 @@ pub(crate) struct Listed {
 #[derive(Debug)]
 pub(crate) enum Found {
     /// A credential.
-    Kept(Box<Kept>),
+    Kept(Box<Outline>),
     /// Something that cannot be used, in place of a credential.
     Unusable(StoreError),
     /// Something that could not be read, and was put aside.
@@ -61,8 +69,8 @@ pub(crate) enum Found {
 
 impl Store {
     /// The store below our own directory.
-    pub(crate) fn of(env: &Env) -> Self {
-        Self { dir: env.switchboard_home().join("credentials") }
+    pub(crate) fn of(env: &Env, keyring: Keyring) -> Self {
+        Self { dir: env.switchboard_home().join("credentials"), keyring }
     }
 
     /// What is kept for an id. What cannot be read is renamed, so that it is told of once and then out of the way.
@@ -79,22 +87,44 @@ impl Store {
         }
     }
 
-    /// The same without changing anything.
-    pub(crate) fn peek(&self, id: &CredentialId) -> Result<Option<Kept>, StoreError> {
-        self.look(&self.path(id))
+    /// The same for whoever has a new login to put in its place: what is sealed and cannot be opened is in nobody's way.
+    pub(crate) fn read_to_replace(&self, id: &CredentialId) -> Result<Option<Kept>, StoreError> {
+        match self.read(id) {
+            Err(StoreError::Sealed { .. }) => Ok(None),
+            other => other,
+        }
+    }
+
+    /// What may be seen of it, without changing anything, and without asking the keyring.
+    pub(crate) fn peek(&self, id: &CredentialId) -> Result<Option<Outline>, StoreError> {
+        self.glance(&self.path(id))
+    }
+
+    /// Whether what is sealed could be opened now: why not, of the first that could not.
+    pub(crate) fn check_seals(&self) -> Option<StoreError> {
+        let is_sealed = |found: &Found| matches!(found, Found::Kept(outline) if outline.is_sealed);
+        let sealed = self.all().into_iter().find(|listed| is_sealed(&listed.found))?;
+        self.look(&sealed.path).err().filter(|error| matches!(error, StoreError::Sealed { .. }))
     }
 
     /// Replaces what is kept, at once and for good: when this returns, the disk has it.
     pub(crate) fn write(&self, kept: &Kept) -> Result<(), StoreError> {
         let path = self.path(&kept.id);
-        let text =
-            encode(kept).map_err(|what| WriteError::Content { path: path.clone(), line: None, what })?;
         file::make_dir(&self.dir)?;
         let turn = self.turn()?;
         match self.look_again(&path, &turn) {
             Ok(_) | Err(StoreError::Broken { aside: Some(_), .. }) => {}
+            // Whoever writes has a new login. The old one may be opened again one day.
+            Err(error @ StoreError::Sealed { .. }) => drop(put_aside(&path).ok_or(error)?),
             Err(error) => return Err(error),
         }
+        // Without a keyring it is a file for the user alone, as ever.
+        let key = self.keyring.make().ok();
+        let text = encode(kept, key.as_ref()).map_err(|what| WriteError::Content {
+            path: path.clone(),
+            line: None,
+            what,
+        })?;
         self.clear(|name| is_leftover(name, &kept.id.key()));
         file::replace(&path, &text)
     }
@@ -104,7 +134,7 @@ impl Store {
         let path = self.path(id);
         match self.look(&path) {
             // Whatever it was, it was to be forgotten.
-            Ok(_) | Err(StoreError::Broken { .. }) => {}
+            Ok(_) | Err(StoreError::Broken { .. } | StoreError::Sealed { .. }) => {}
             Err(error) => return Err(error),
         }
         if !self.dir.exists() {
@@ -142,8 +172,8 @@ impl Store {
         let name = path.file_name()?.to_str()?;
         let (key, rest) = name.split_once('.')?;
         let found = if rest == "json" {
-            match self.look(&path) {
-                Ok(kept) => Found::Kept(Box::new(kept?)),
+            match self.glance(&path) {
+                Ok(outline) => Found::Kept(Box::new(outline?)),
                 Err(error) => Found::Unusable(error),
             }
         } else if is_broken(name, key) {
@@ -167,7 +197,14 @@ impl Store {
     fn look(&self, path: &Path) -> Result<Option<Kept>, StoreError> {
         file::check_dir(&self.dir)?;
         let Some(bytes) = file::read(path, MOST_BYTES)? else { return Ok(None) };
-        decode(path, &bytes).map(Some)
+        decode(path, &bytes, &self.keyring).map(Some)
+    }
+
+    /// What may be seen of a file. Changes nothing.
+    fn glance(&self, path: &Path) -> Result<Option<Outline>, StoreError> {
+        file::check_dir(&self.dir)?;
+        let Some(bytes) = file::read(path, MOST_BYTES)? else { return Ok(None) };
+        outline(path, &bytes).map(Some)
     }
 
     /// The same while nobody else writes: what is broken now is put aside.
@@ -211,42 +248,4 @@ fn put_aside(path: &Path) -> Option<PathBuf> {
     let free = names.into_iter().find(|free| free.symlink_metadata().is_err())?;
     fs::rename(path, &free).ok()?;
     Some(free)
-}
-
-// Nothing but `encode` and `decode` knows how a credential looks on disk: whoever wants it sealed does it in these two.
-
-fn encode(kept: &Kept) -> Result<String, String> {
-    let text = serde_json::to_string_pretty(kept).map_err(|error| error.to_string())? + "\n";
-    if text.len() as u64 > MOST_BYTES {
-        return Err("the login does not fit into 1 MiB".to_owned());
-    }
-    Ok(text)
-}
-
-/// What other versions have in common with this one.
-#[derive(Deserialize)]
-struct Versioned {
-    version: u64,
-}
-
-fn decode(path: &Path, bytes: &[u8]) -> Result<Kept, StoreError> {
-    let broken = |what: String| StoreError::Broken { path: path.to_owned(), what, aside: None };
-    // What serde says may repeat a value; where it is says enough.
-    let at = |error: serde_json::Error| broken(format!("line {} cannot be understood", error.line()));
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(broken("it is larger than 1 MiB".to_owned()));
-    }
-    let Versioned { version } = serde_json::from_slice(bytes).map_err(at)?;
-    if version > VERSION {
-        return Err(StoreError::Newer { path: path.to_owned(), version });
-    }
-    if version != VERSION {
-        return Err(broken(format!("there is no version {version}")));
-    }
-    let kept: Kept = serde_json::from_slice(bytes).map_err(at)?;
-    // A file under another name would send a token to where it does not belong.
-    if path.file_stem().and_then(|stem| stem.to_str()) != Some(&kept.id.key()) {
-        return Err(broken("it belongs to another credential".to_owned()));
-    }
-    Ok(kept)
 }

@@ -54,16 +54,21 @@ impl Deferred {
     }
 
     /// What to ask the user, in the words of the tool as it is now.
-    pub(crate) fn question(&self, entry: &Entry) -> Permission {
-        Permission {
-            name: entry.name.clone(),
-            server: entry.server.clone(),
-            tool: entry.tool.name.clone(),
-            description: entry.tool.description.clone(),
-            arguments: self.arguments.clone(),
-            annotations: entry.tool.annotations.clone(),
-            why: Why::Rule,
-        }
+    pub(crate) fn question(&self, entry: &Entry, why: Why) -> Permission {
+        question(entry, &self.arguments, why)
+    }
+}
+
+/// What to ask the user about a call.
+pub(crate) fn question(entry: &Entry, arguments: &Json, why: Why) -> Permission {
+    Permission {
+        name: entry.name.clone(),
+        server: entry.server.clone(),
+        tool: entry.tool.name.clone(),
+        description: entry.tool.description.clone(),
+        arguments: arguments.clone(),
+        annotations: entry.tool.annotations.clone(),
+        why,
     }
 }
 

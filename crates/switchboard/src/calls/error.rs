@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::deferred::Deferred;
+use super::policy::By;
 use crate::connect::{Fault, Refused};
 use crate::problem::Explain;
 use crate::visible::shell_word;
@@ -35,21 +36,56 @@ impl Class {
 
 /// Codes of refusals, with their meanings, for the reference page.
 pub const CODES: &[(&str, &str)] = &[
-    ("denied", "A rule or the user said no; nothing was sent."),
+    ("denied", "A rule or the user said no, or nobody was there to say yes; nothing was sent."),
     ("approval-needed", "The call waits for the user's word; nothing was sent."),
     ("approval-outdated", "The user's word is for a tool that is not what it was; nothing was sent."),
     ("bad-arguments", "The arguments are none the tool can take; nothing was sent."),
 ];
 
+/// Who said no to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denier {
+    /// A rule.
+    Rule(By),
+    /// The user.
+    User,
+    /// No rule allows it, and nobody is there to ask.
+    Nobody,
+    /// It is outside of what this part of a session may do.
+    Scope,
+}
+
+impl Denier {
+    const fn hint(self) -> Option<&'static str> {
+        match self {
+            Self::Rule(By::SettingsTool(_) | By::SettingsServer(_)) => {
+                Some("change the rule under `approval` in settings.json")
+            }
+            Self::Rule(By::Lists) => Some("change `tools` in the server's entry"),
+            Self::Rule(By::Host) => Some("start without the rule that denies it"),
+            Self::Rule(By::EntryTool(_) | By::Entry(_) | By::Default) => {
+                Some("change the rule in settings.json or in the server's entry")
+            }
+            Self::User => Some("go on without it, or ask the user what to do instead"),
+            Self::Nobody => Some(
+                "allow it beforehand: a rule under `approval` in settings.json, or --allow NAME for one run",
+            ),
+            Self::Scope => None,
+        }
+    }
+}
+
 /// Why a call gave no outcome.
 #[derive(Debug, Clone)]
 pub enum CallError {
-    /// A rule or the user said no.
+    /// A rule or the user said no, or nobody was there to say yes.
     Denied {
         /// The server.
         server: String,
         /// Why.
         reason: String,
+        /// Who said no.
+        by: Denier,
     },
     /// The host put the call aside until the user has a word; nothing was sent. See `Session::resume`.
     Deferred {
@@ -207,6 +243,10 @@ impl CallError {
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Denied { reason, by: Denier::User, .. } if reason.trim().is_empty() => {
+                f.write_str("the user said no")
+            }
+            Self::Denied { reason, by: Denier::User, .. } => write!(f, "the user said no: {reason}"),
             Self::Denied { reason, .. } => write!(f, "not allowed: {reason}"),
             Self::Deferred { request } => {
                 write!(f, "`{}` was not run: it waits for the user's approval", request.name)
@@ -245,9 +285,7 @@ impl Explain for CallError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::Denied { .. } => {
-                Some("change the rule in settings.json or in the server's entry".to_owned())
-            }
+            Self::Denied { by, .. } => by.hint().map(str::to_owned),
             Self::Deferred { .. } => Some("approve or deny it, and the call goes on".to_owned()),
             Self::Outdated { .. } => Some("make the call anew".to_owned()),
             Self::Down { fault } => fault.hint.clone(),

@@ -22,27 +22,106 @@ pub enum Decision {
     },
 }
 
+/// What decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// The host forbids the tool in this run.
+    Host,
+    /// The lists `allow` and `deny` in the server's entry leave the tool out.
+    Lists,
+    /// A rule of the user's settings for this tool.
+    SettingsTool(Rule),
+    /// A rule of the user's settings for all tools of the server.
+    SettingsServer(Rule),
+    /// The rule for this tool in the server's entry.
+    EntryTool(Rule),
+    /// The rule in the server's entry.
+    Entry(Rule),
+    /// Nothing says otherwise, so each call is asked for.
+    Default,
+}
+
+impl By {
+    /// The rule in force, where one is.
+    pub const fn rule(self) -> Option<Rule> {
+        match self {
+            Self::SettingsTool(rule)
+            | Self::SettingsServer(rule)
+            | Self::EntryTool(rule)
+            | Self::Entry(rule) => Some(rule),
+            Self::Default => Some(Rule::Auto),
+            Self::Host | Self::Lists => None,
+        }
+    }
+
+    /// Where it stands, for people.
+    pub const fn place(self) -> &'static str {
+        match self {
+            Self::Host => "the rules of this run",
+            Self::Lists => "`tools` in the server's entry",
+            Self::SettingsTool(_) => "settings.json, for this tool",
+            Self::SettingsServer(_) => "settings.json, for all tools of the server",
+            Self::EntryTool(_) => "the server's entry, for this tool",
+            Self::Entry(_) => "the server's entry",
+            Self::Default => "nothing says otherwise",
+        }
+    }
+}
+
+/// What to do with a call, and what says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ruling {
+    /// What to do.
+    pub decision: Decision,
+    /// What says so.
+    pub by: By,
+}
+
 /// Decides. The user's settings count more than the server's entry, a rule for the tool more than one for all.
-pub fn decide(entry: &Entry, conduct: &Conduct, settings: &Settings) -> Decision {
+pub fn rule(entry: &Entry, conduct: &Conduct, settings: &Settings) -> Ruling {
     let tool = entry.tool.name.as_str();
     if !crate::catalog::is_allowed(conduct, tool) {
-        return Decision::Deny { reason: format!("the entry of `{}` leaves out `{tool}`", entry.server) };
+        let reason = format!("the entry of `{}` leaves out `{tool}`", entry.server);
+        return Ruling { decision: Decision::Deny { reason }, by: By::Lists };
     }
-    let by_settings =
-        settings.approval.get(&entry.server).and_then(|rules| rules.get(tool).or_else(|| rules.get("*")));
-    let rule = match by_settings {
-        Some(rule) => *rule,
-        None => match conduct.tools.approval.get(tool).copied().unwrap_or(conduct.approval) {
-            Approval::Auto => Rule::Auto,
-            Approval::Writes => Rule::Writes,
-            Approval::Never => Rule::Never,
-        },
-    };
-    match rule {
+    let by = in_force(entry, conduct, settings);
+    let decision = match by.rule().unwrap_or(Rule::Auto) {
         Rule::Deny => Decision::Deny { reason: format!("the settings deny `{tool}` of `{}`", entry.server) },
         Rule::Never => Decision::Run,
         Rule::Writes if entry.tool.is_read_only() && entry.freshness == Freshness::Live => Decision::Run,
         Rule::Writes | Rule::Auto => Decision::Ask,
+    };
+    Ruling { decision, by }
+}
+
+/// The same, without the reason.
+pub fn decide(entry: &Entry, conduct: &Conduct, settings: &Settings) -> Decision {
+    rule(entry, conduct, settings).decision
+}
+
+fn in_force(entry: &Entry, conduct: &Conduct, settings: &Settings) -> By {
+    let tool = entry.tool.name.as_str();
+    let rules = settings.approval.get(&entry.server);
+    let said = |tool: &str| rules.and_then(|rules| rules.get(tool)).copied();
+    if let Some(rule) = said(tool) {
+        return By::SettingsTool(rule);
+    }
+    if let Some(rule) = said("*") {
+        return By::SettingsServer(rule);
+    }
+    match (conduct.tools.approval.get(tool), conduct.approval) {
+        (Some(mode), _) => By::EntryTool(of(*mode)),
+        // An entry that says so says nothing new.
+        (None, Approval::Auto) => By::Default,
+        (None, mode) => By::Entry(of(mode)),
+    }
+}
+
+const fn of(mode: Approval) -> Rule {
+    match mode {
+        Approval::Auto => Rule::Auto,
+        Approval::Writes => Rule::Writes,
+        Approval::Never => Rule::Never,
     }
 }
 
@@ -146,7 +225,17 @@ mod tests {
                     for (filter, is_let_through) in &filters {
                         let expected =
                             if *is_let_through { by_the_table(in_force, says_so_now) } else { "deny" };
-                        let decision = decide(&entry, &conduct(mode, tool, filter), &settings(exact, star));
+                        let ruling = rule(&entry, &conduct(mode, tool, filter), &settings(exact, star));
+                        let by = match (is_let_through, exact, star, tool, mode) {
+                            (false, ..) => By::Lists,
+                            (true, Some(rule), ..) => By::SettingsTool(rule),
+                            (true, None, Some(rule), ..) => By::SettingsServer(rule),
+                            (true, None, None, Some(mode), _) => By::EntryTool(of(mode)),
+                            (true, None, None, None, Approval::Auto) => By::Default,
+                            (true, None, None, None, mode) => By::Entry(of(mode)),
+                        };
+                        let Ruling { decision, by: decided_by } = ruling;
+                        assert_eq!(decided_by, by);
                         let decided = match decision {
                             Decision::Run => "run",
                             Decision::Ask => "ask",

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 use super::spec::{ServerSpec, Transport};
-use crate::declared::{Approval, Auth, InheritEnv};
+use crate::declared::{Approval, Auth, Grant, InheritEnv, OAuth};
 use crate::digest;
 use crate::origin::{Origin, Scope};
 use crate::sources::places::Project;
@@ -49,6 +49,9 @@ pub fn hash(spec: &ServerSpec, origin: &Origin, project: &Project) -> String {
         let secrets =
             [&oauth.client_id, &oauth.client_secret].map(|part| part.as_ref().map(Template::canonical));
         fields.insert("oauth", json!([json!(secrets), json!(oauth.scope), json!(oauth.redirect_uri)]));
+        if oauth.is_alone() || oauth.grant.is_some() {
+            fields.insert("machine", machine(oauth));
+        }
     }
     // Consent to a server that asks is no consent to one that does not.
     if conduct.approval != Approval::Auto {
@@ -65,6 +68,20 @@ pub fn hash(spec: &ServerSpec, origin: &Origin, project: &Project) -> String {
     // A map sorted by key serialises to the same bytes every time.
     let canonical = serde_json::to_vec(&fields).unwrap_or_default();
     digest::hex(&canonical)
+}
+
+/// What a program proves itself with, and where that is sent.
+fn machine(oauth: &OAuth) -> Value {
+    let text = |part: Option<&Template>| part.map(Template::canonical);
+    let enterprise = oauth.enterprise.as_ref().map(|enterprise| {
+        [&enterprise.endpoint, &enterprise.client_id, &enterprise.id_token].map(Template::canonical)
+    });
+    json!([
+        json!(oauth.grant.map(Grant::as_str)),
+        json!(text(oauth.private_key.as_ref())),
+        json!(text(oauth.assertion.as_ref())),
+        json!(enterprise),
+    ])
 }
 
 /// Whether what runs depends on the directory it runs in.

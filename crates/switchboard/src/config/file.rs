@@ -233,6 +233,51 @@ pub struct OAuth {
     /// The `prompt` parameter of the login page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// How tokens are got. When missing, a person logs in unless the login server offers nothing but the other way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grant: Option<GrantWord>,
+    /// The private key (PKCS#8, for ES256 or RS256) of a program that logs in as itself. A value with a `/` in it is the
+    /// path of a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub private_key: Option<String>,
+    /// A signed statement (JWT) of whoever runs the program, which is exchanged for a token. A value with a `/` in it is
+    /// the path of a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assertion: Option<String>,
+    /// The user's identity at the company's own login server, which is exchanged for a token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enterprise: Option<Enterprise>,
+}
+
+/// How tokens are got.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantWord {
+    /// A person logs in.
+    AuthorizationCode,
+    /// The client itself is let in, with `clientSecret` or `privateKey`.
+    ClientCredentials,
+}
+
+impl From<declared::Grant> for GrantWord {
+    fn from(grant: declared::Grant) -> Self {
+        match grant {
+            declared::Grant::AuthorizationCode => Self::AuthorizationCode,
+            declared::Grant::ClientCredentials => Self::ClientCredentials,
+        }
+    }
+}
+
+/// The user's identity at the company's own login server.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Enterprise {
+    /// Where it is exchanged.
+    pub endpoint: String,
+    /// Our name there.
+    pub client_id: String,
+    /// The user's identity token (JWT) from there. A value with a `/` in it is the path of a file.
+    pub id_token: String,
 }
 
 /// Which tools are offered, and on what terms.
@@ -326,17 +371,27 @@ impl ServerEntry {
 }
 
 fn oauth(oauth: &declared::OAuth) -> Result<OAuth, Inexpressible> {
+    let text = |field: &str, part: &Option<Template>| {
+        part.as_ref().map(|part| native(&format!("oauth.{field}"), part)).transpose()
+    };
+    let enterprise = |enterprise: &declared::Enterprise| {
+        Ok(Enterprise {
+            endpoint: native("oauth.enterprise.endpoint", &enterprise.endpoint)?,
+            client_id: native("oauth.enterprise.clientId", &enterprise.client_id)?,
+            id_token: native("oauth.enterprise.idToken", &enterprise.id_token)?,
+        })
+    };
     Ok(OAuth {
-        client_id: oauth.client_id.as_ref().map(|id| native("oauth.clientId", id)).transpose()?,
-        client_secret: oauth
-            .client_secret
-            .as_ref()
-            .map(|secret| native("oauth.clientSecret", secret))
-            .transpose()?,
+        client_id: text("clientId", &oauth.client_id)?,
+        client_secret: text("clientSecret", &oauth.client_secret)?,
         scope: oauth.scope.clone(),
         redirect_uri: oauth.redirect_uri.clone(),
         callback_port: oauth.callback_port,
         prompt: oauth.prompt.clone(),
+        grant: oauth.grant.map(Into::into),
+        private_key: text("privateKey", &oauth.private_key)?,
+        assertion: text("assertion", &oauth.assertion)?,
+        enterprise: oauth.enterprise.as_ref().map(enterprise).transpose()?,
     })
 }
 

@@ -15,7 +15,6 @@ pub mod trust;
 pub mod validate;
 pub mod write;
 
-pub(crate) use plan::matches_glob;
 pub use plan::{Because, Options, Plan, Server, SetAside, State};
 pub use settings::Settings;
 pub use spec::{Endpoint, Field, ServerSpec, Stdio, Transport};

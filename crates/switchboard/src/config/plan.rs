@@ -13,6 +13,7 @@ use super::spec::{Connection, ServerSpec};
 use super::trust::{self, Approvals, Consent};
 use super::validate;
 use crate::declared::{Declaration, Declared, Switch};
+use crate::glob::matches_glob;
 use crate::origin::{Origin, Scope};
 use crate::problem::{Code, Problem};
 use crate::provider::Provider;
@@ -318,21 +319,6 @@ fn says(switches: &Switches, name: &str, matching: Match) -> Option<Switch> {
     } else {
         None
     }
-}
-
-/// `*` stands for any text.
-pub(crate) fn matches_glob(pattern: &str, name: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(mut name) = name.strip_prefix(start) else { return false };
-    let mut pieces: Vec<&str> = rest.split('*').collect();
-    let end = pieces.pop().unwrap_or_default();
-    for piece in pieces {
-        match name.find(piece) {
-            Some(at) => name = &name[at + piece.len()..],
-            None => return false,
-        }
-    }
-    name.ends_with(end)
 }
 
 fn checked(name: &str, content: Result<Box<Declared>, String>) -> Result<Box<ServerSpec>, String> {

@@ -3,12 +3,17 @@
 //! The project's file comes before the user's, but may only set what cannot weaken the user's safety.
 //! A bad value is a [`Problem`] and is ignored.
 
+mod chat;
+mod login;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::login::LoginSchema;
+pub use self::login::{Keyring, Login};
 use crate::declared::Limit;
 use crate::env::{Env, SWITCHBOARD_MCP_TIMEOUT_MS, SWITCHBOARD_STARTUP_WINDOW_MS};
 use crate::origin::{Origin, Scope};
@@ -17,6 +22,9 @@ use crate::provider::Provider;
 use crate::sources::tree::{LastKeys, Node, Value};
 use crate::sources::{SettingsFile, nearest};
 use crate::visible::excerpt;
+
+use chat::ChatSchema;
+pub use chat::{Chat, Price};
 
 /// How Switchboard behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +45,8 @@ pub struct Settings {
     pub max_output_bytes: u64,
     /// The model to talk to.
     pub chat: Chat,
+    /// How logins are made and kept.
+    pub login: Login,
     /// Overrides the timeout of every server.
     pub timeout_override: Option<Limit>,
 }
@@ -52,6 +62,7 @@ impl Default for Settings {
             tool_names: NameStyle::Standard,
             max_output_bytes: 50 * 1024,
             chat: Chat::default(),
+            login: Login::default(),
             timeout_override: None,
         }
     }
@@ -74,13 +85,24 @@ pub enum Rule {
 impl Rule {
     const WORDS: &str = "`auto`, `writes`, `never` or `deny`";
 
-    fn from_word(word: &str) -> Option<Self> {
+    /// The rule a word stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
         match word {
             "auto" => Some(Self::Auto),
             "writes" => Some(Self::Writes),
             "never" => Some(Self::Never),
             "deny" => Some(Self::Deny),
             _ => None,
+        }
+    }
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Writes => "writes",
+            Self::Never => "never",
+            Self::Deny => "deny",
         }
     }
 }
@@ -95,17 +117,6 @@ pub enum NameStyle {
     Letters,
     /// `mcp__<server>_<tool>`.
     Double,
-}
-
-/// Which model to talk to.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Chat {
-    /// `provider/name`.
-    pub model: Option<String>,
-    /// The provider, if the model does not name it.
-    pub provider: Option<String>,
-    /// Where the provider is reached.
-    pub base_url: Option<String>,
 }
 
 /// Settings of Switchboard.
@@ -132,6 +143,8 @@ pub struct SettingsSchema {
     output: Option<Output>,
     /// The model to talk to. User file only.
     chat: Option<ChatSchema>,
+    /// Logins. User file only.
+    login: Option<LoginSchema>,
     /// Servers in co-cli's shape. In a project's file they replace those of the user's file.
     #[serde(rename = "mcp_servers")]
     mcp_servers: Option<BTreeMap<String, super::file::ServerEntry>>,
@@ -166,17 +179,6 @@ struct Output {
     max_bytes: Option<u64>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct ChatSchema {
-    /// `provider/name`.
-    model: Option<String>,
-    /// The provider, if the model does not name it.
-    provider: Option<String>,
-    /// Where the provider is reached.
-    base_url: Option<String>,
-}
-
 /// Keys, and whether a project's file may set them.
 const KEYS: &[(&str, bool)] = &[
     ("enableProjectConfig", false),
@@ -187,6 +189,7 @@ const KEYS: &[(&str, bool)] = &[
     ("toolNames", true),
     ("output", true),
     ("chat", false),
+    ("login", false),
     ("mcp_servers", true),
     ("$schema", true),
 ];
@@ -258,6 +261,7 @@ impl Reader {
             },
             "providers" => self.object(name, node, &["disabled"], Self::providers),
             "approval" => self.approval(node),
+            "login" => self.login(node),
             "toolNames" => self.object(name, node, &["style"], |reader, _, node| {
                 reader.settings.tool_names = match node.text() {
                     Some("standard") => NameStyle::Standard,
@@ -270,19 +274,7 @@ impl Reader {
                 Some(bytes) if bytes > 0 => reader.settings.max_output_bytes = bytes,
                 _ => reader.bad("output.maxBytes", node, "a number of bytes, 1 or more"),
             }),
-            "chat" => self.object(name, node, &["model", "provider", "baseUrl"], |reader, part, node| {
-                let Some(text) = node.text().map(str::to_owned) else {
-                    return reader.bad(&format!("chat.{part}"), node, "a string");
-                };
-                match part {
-                    "baseUrl" if !text.starts_with("http://") && !text.starts_with("https://") => {
-                        reader.bad("chat.baseUrl", node, "an address that starts with http:// or https://");
-                    }
-                    "model" => reader.settings.chat.model = Some(text),
-                    "provider" => reader.settings.chat.provider = Some(text),
-                    _ => reader.settings.chat.base_url = Some(text),
-                }
-            }),
+            "chat" => self.chat(node),
             _ => {}
         }
     }

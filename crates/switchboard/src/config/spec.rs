@@ -71,6 +71,18 @@ pub struct Endpoint {
     pub headers: Vec<(String, Template)>,
 }
 
+impl ServerSpec {
+    /// Every string of it that may hold a placeholder, with its field.
+    pub fn values(&self) -> Vec<(Field<'_>, &Template)> {
+        let mut values = self.transport.values();
+        // A program logs in by itself.
+        if let (Transport::Remote(_), Some(oauth)) = (&self.transport, &self.conduct.oauth) {
+            values.extend(oauth.values().into_iter().map(|(name, value)| (Field::OAuth(name), value)));
+        }
+        values
+    }
+}
+
 impl Transport {
     /// The word in the file.
     pub const fn as_str(&self) -> &'static str {
@@ -81,8 +93,7 @@ impl Transport {
         }
     }
 
-    /// Every string of it that may hold a placeholder, with its field.
-    pub fn values(&self) -> Vec<(Field<'_>, &Template)> {
+    fn values(&self) -> Vec<(Field<'_>, &Template)> {
         match self {
             Self::Stdio(stdio) => {
                 let mut values = vec![(Field::Command, &stdio.command)];

@@ -4,6 +4,7 @@ use tokio::sync::broadcast;
 
 use super::handle::Status;
 use crate::notice::Notice;
+use crate::problem::Problem;
 
 /// Events that wait for a slow listener.
 const WAITING: usize = 256;
@@ -34,6 +35,11 @@ pub enum Event {
         /// Its size in bytes.
         bytes: usize,
     },
+    /// Something of ours went wrong that nobody waits for.
+    Problem {
+        /// What.
+        problem: Problem,
+    },
     /// The listener was too slow: so many events are lost.
     Missed {
         /// How many.
@@ -48,6 +54,7 @@ impl Event {
             Self::Status { server, .. } | Self::Said { server, .. } | Self::TooLarge { server, .. } => {
                 Some(server)
             }
+            Self::Problem { problem } => problem.server.as_deref(),
             Self::Missed { .. } => None,
         }
     }

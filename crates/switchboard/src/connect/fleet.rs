@@ -31,6 +31,31 @@ pub struct Changes {
     pub changed: Vec<String>,
     /// Their connection was left alone, though names and rules may be others.
     pub kept: Vec<String>,
+    /// They are there and wait for the user's consent; one that ran is also among the removed.
+    pub waiting: Vec<String>,
+}
+
+impl Changes {
+    /// Whether nothing starts or stops. Names and rules may be others all the same.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
+    }
+
+    /// What it takes to come from these connections to those, each a name and a key. The same key means the same
+    /// connection.
+    pub(crate) fn between(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Self {
+        let mut changes = Self::default();
+        for (name, key) in after {
+            let list = match before.get(name) {
+                None => &mut changes.added,
+                Some(old) if old == key => &mut changes.kept,
+                Some(_) => &mut changes.changed,
+            };
+            list.push(name.clone());
+        }
+        changes.removed = before.keys().filter(|name| !after.contains_key(*name)).cloned().collect();
+        changes
+    }
 }
 
 impl Fleet {
@@ -48,7 +73,7 @@ impl Fleet {
         recipes: Vec<(String, Recipe)>,
         cached: impl Fn(&Recipe) -> Option<Offer>,
     ) -> Changes {
-        let mut changes = Changes::default();
+        let changes = self.compare(recipes.iter().map(|(key, recipe)| (recipe.name.clone(), key.clone())));
         let mut wanted: BTreeMap<String, (String, Recipe)> = BTreeMap::new();
         for (key, recipe) in recipes {
             wanted.insert(recipe.name.clone(), (key, recipe));
@@ -58,18 +83,11 @@ impl Fleet {
             let predecessor = match before.remove(&name) {
                 Some((old, handle)) if old == key => {
                     handle.adopt(recipe);
-                    changes.kept.push(name.clone());
                     self.handles.insert(name, (key, handle));
                     continue;
                 }
-                Some((_, handle)) => {
-                    changes.changed.push(name.clone());
-                    Some(handle)
-                }
-                None => {
-                    changes.added.push(name.clone());
-                    None
-                }
+                Some((_, handle)) => Some(handle),
+                None => None,
             };
             let cached = cached(&recipe);
             let start = Beginning { recipe, cached, predecessor };
@@ -77,11 +95,16 @@ impl Fleet {
             self.handles.insert(name, (key, handle));
         }
         while self.tasks.try_join_next().is_some() {}
-        for (name, (_, handle)) in before {
-            changes.removed.push(name);
+        for (_, (_, handle)) in before {
             self.tasks.spawn(async move { handle.stop().await });
         }
         changes
+    }
+
+    /// What would change with other connections, each a name and a key.
+    pub(crate) fn compare(&self, wanted: impl Iterator<Item = (String, String)>) -> Changes {
+        let before = self.handles.iter().map(|(name, (key, _))| (name.clone(), key.clone())).collect();
+        Changes::between(&before, &wanted.collect())
     }
 
     /// All servers, by name.
@@ -102,5 +125,32 @@ impl Fleet {
         }
         while stopping.join_next().await.is_some() {}
         while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Every name is in exactly one list, and the lists are sorted.
+        #[test]
+        fn every_server_has_one_fate(before in prop::collection::btree_map("[a-f]", "[xy]", 0..6), after in prop::collection::btree_map("[a-f]", "[xy]", 0..6)) {
+            let changes = Changes::between(&before, &after);
+            for name in before.keys().chain(after.keys()) {
+                let expected = match (before.get(name), after.get(name)) {
+                    (None, _) => [1, 0, 0, 0],
+                    (_, None) => [0, 1, 0, 0],
+                    (Some(old), Some(new)) if old == new => [0, 0, 0, 1],
+                    _ => [0, 0, 1, 0],
+                };
+                let lists = [&changes.added, &changes.removed, &changes.changed, &changes.kept];
+                prop_assert_eq!(lists.map(|list| list.iter().filter(|other| *other == name).count()), expected);
+                prop_assert!(lists.iter().all(|list| list.is_sorted()));
+            }
+            prop_assert_eq!(changes.is_empty(), before == after);
+        }
     }
 }

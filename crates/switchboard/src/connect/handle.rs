@@ -9,7 +9,7 @@ use super::fault::Fault;
 use super::offer::Offer;
 use super::recipe::Recipe;
 use super::usage::{Usage, User};
-use crate::wire::{Error, Link};
+use crate::wire::{Error, Link, Log, Logs};
 
 /// Where a server stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +107,7 @@ pub struct Handle {
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) view: watch::Receiver<View>,
     pub(super) usage: Arc<Usage>,
+    pub(super) log: Arc<Log>,
 }
 
 /// A link in use: as long as it is held, the server does not count as idle.
@@ -134,6 +135,11 @@ impl Handle {
     /// How it is right now.
     pub fn view(&self) -> View {
         self.view.borrow().clone()
+    }
+
+    /// What went over its connections of late.
+    pub fn logs(&self) -> Logs {
+        self.log.read()
     }
 
     /// To be told of changes.

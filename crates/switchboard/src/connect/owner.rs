@@ -17,7 +17,7 @@ use super::refresh::{Fetched, List, Refreshes, fetch, listen};
 use super::usage::Usage;
 use crate::config::Transport;
 use crate::notice::Notice;
-use crate::wire::{Cause, Era, Error, Interest, Link};
+use crate::wire::{Cause, Era, Error, Interest, Link, Log};
 
 /// Commands that wait for the owner.
 const COMMANDS: usize = 64;
@@ -82,6 +82,7 @@ pub(super) struct Owner {
     opening: Option<(u64, AbortHandle)>,
     /// The server whose place it takes; started only when that one is gone.
     predecessor: Option<Handle>,
+    log: Arc<Log>,
     leaving: Vec<oneshot::Sender<()>>,
 }
 
@@ -127,6 +128,8 @@ impl Owner {
         let recipe = watch::Sender::new(Arc::new(recipe));
         let view = watch::Sender::new(View { status, offer: cached.map(Arc::new), link: None });
         let usage = Arc::new(Usage::new());
+        // What the one before it did may be why it was changed.
+        let log = predecessor.as_ref().map(|handle| Arc::clone(&handle.log)).unwrap_or_default();
         let owner = Self {
             recipe: recipe.subscribe(),
             machine: Machine::new(nature),
@@ -140,11 +143,12 @@ impl Owner {
             unasked: Vec::new(),
             opening: None,
             predecessor,
+            log: Arc::clone(&log),
             leaving: Vec::new(),
             view: view.clone(),
         };
         tasks.spawn(owner.run(start));
-        Handle { recipe, commands: sender, view: view.subscribe(), usage }
+        Handle { recipe, commands: sender, view: view.subscribe(), usage, log }
     }
 
     async fn run(mut self, start: Start) {
@@ -326,9 +330,9 @@ impl Owner {
     fn perform(&mut self, effect: Effect<Link, Slot, Fleeting>) {
         match effect {
             Effect::Open { attempt } => {
-                let recipe = Arc::clone(&self.recipe.borrow());
+                let (recipe, log) = (Arc::clone(&self.recipe.borrow()), Arc::clone(&self.log));
                 let job = self.jobs.spawn(async move {
-                    match recipe.open().await {
+                    match recipe.open(&log).await {
                         Ok((link, offer)) => Done::Opened { attempt, link, offer: Box::new(offer) },
                         Err(fault) => Done::NotOpened { attempt, fault },
                     }

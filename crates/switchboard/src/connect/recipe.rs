@@ -9,13 +9,14 @@ use super::fault::Fault;
 use super::offer::Offer;
 use crate::auth::Keys;
 use crate::config::ServerSpec;
+use crate::context;
 use crate::declared::Limit;
 use crate::env::Env;
 use crate::host::Host;
 use crate::origin::Origin;
 use crate::resolve::{self, Commands, Identity, Launch, Subject};
 use crate::sources::places::Project;
-use crate::wire::{self, Guard, Limits, Link, Memory, Steps, Terms, Web};
+use crate::wire::{self, Guard, Limits, Link, Log, Memory, Steps, Terms, Web};
 
 /// Whether failed servers are tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub struct Shared {
     pub timeout: Option<Limit>,
     /// Whether failed servers are tried again.
     pub persistence: Persistence,
+    /// Tells where the work stands in a trace.
+    pub context: Option<context::Source>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -100,7 +103,7 @@ impl Recipe {
     }
 
     /// Fills in the values, opens the server, and asks for its tools.
-    pub(super) async fn open(&self) -> Result<(Link, Offer), Fault> {
+    pub(super) async fn open(&self, log: &Arc<Log>) -> Result<(Link, Offer), Fault> {
         let shared = &self.shared;
         let launch = self.launch().await.map_err(|error| Fault::unresolved(&error))?;
         let memory = Memory::of(&shared.env);
@@ -116,6 +119,8 @@ impl Recipe {
             remembered: memory.recall(&launch.identity),
             trace: None,
             steps: Arc::new(Steps::new(None)),
+            log: Arc::clone(log),
+            context: shared.context.clone(),
         };
         let link = wire::open(&launch, &terms).await.map_err(|failure| {
             // What was remembered of it may be why.

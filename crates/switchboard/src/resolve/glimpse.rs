@@ -1,7 +1,8 @@
 //! Where a server is, as far as that can be told without running, reading or asking anything.
 
+use super::account::Account;
 use super::address;
-use super::launch::{Account, Address, Subject};
+use super::launch::{Address, Subject};
 use super::preview::expand;
 use crate::config::Transport;
 use crate::declared::Auth;

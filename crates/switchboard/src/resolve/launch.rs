@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use url::Url;
 
+use super::account::{self, Account};
 use super::address;
 use super::commands::Commands;
 use super::env_file;
@@ -93,25 +94,6 @@ pub struct Address {
     pub headers: Vec<(String, String)>,
     /// What a login needs to know; none where the entry has a credential of its own, or wants none.
     pub account: Option<Account>,
-}
-
-/// What a login needs to know, filled in.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Account {
-    /// Which login is meant, if the entry says so.
-    pub credential_id: Option<String>,
-    /// A client registered by hand.
-    pub client_id: Option<String>,
-    /// Its secret.
-    pub client_secret: Option<String>,
-    /// Rights to ask for.
-    pub scopes: Vec<String>,
-    /// Where the browser comes back to.
-    pub redirect_uri: Option<String>,
-    /// The local port for that.
-    pub callback_port: Option<u16>,
-    /// The `prompt` parameter of the login page.
-    pub prompt: Option<String>,
 }
 
 /// Fills in the values of a server. Only for one the user agreed to: commands named in its definition are run.
@@ -278,46 +260,8 @@ async fn remote(values: &mut Values<'_>, endpoint: &Endpoint) -> Result<Address,
         );
         values.report(Code::ClearTextCredential, message, "write https:// if the server has it");
     }
-    let account = account(values, &headers).await;
+    let account = account::of(values, headers.iter().any(is_authorization)).await;
     Ok(Address { kind: endpoint.kind, url, headers, account })
-}
-
-/// What a login needs to know, where one may be needed.
-async fn account(values: &mut Values<'_>, headers: &[(String, String)]) -> Option<Account> {
-    let conduct = &values.subject.spec.conduct;
-    let credential_id = match &conduct.auth {
-        Some(Auth::OAuth { credential_id }) => credential_id.clone(),
-        Some(Auth::Bearer { .. } | Auth::None) => return None,
-        None => None,
-    };
-    // Whoever writes a header of their own means that one.
-    if credential_id.is_none() && headers.iter().any(is_authorization) {
-        return None;
-    }
-    let Some(oauth) = conduct.oauth.clone() else {
-        return Some(Account { credential_id, ..Account::default() });
-    };
-    let client_id = match &oauth.client_id {
-        Some(template) => values.pair(Field::OAuth("clientId"), template).await,
-        None => None,
-    };
-    let client_secret = match &oauth.client_secret {
-        Some(template) => values.pair(Field::OAuth("clientSecret"), template).await,
-        None => None,
-    };
-    if let Some(secret) = &client_secret {
-        values.secrets.add(secret);
-    }
-    let scopes = oauth.scope.as_deref().unwrap_or_default().split_whitespace().map(str::to_owned).collect();
-    Some(Account {
-        credential_id,
-        client_id,
-        client_secret,
-        scopes,
-        redirect_uri: oauth.redirect_uri,
-        callback_port: oauth.callback_port,
-        prompt: oauth.prompt,
-    })
 }
 
 /// Adds a header, if HTTP allows it.
@@ -383,12 +327,6 @@ impl fmt::Debug for Child {
             .field("n_args", &self.args.len())
             .field("env", &names(&self.env))
             .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Account {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Account").field("scopes", &self.scopes).finish_non_exhaustive()
     }
 }
 

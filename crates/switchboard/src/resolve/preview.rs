@@ -30,8 +30,12 @@ pub fn preview(name: &str, spec: &ServerSpec, origin: &Origin, env: &Env) -> (Ve
         Transport::Stdio(stdio) => redact::args(&stdio.args),
         Transport::Remote(_) => Vec::new(),
     };
-    for (field, template) in spec.transport.values() {
+    for (field, template) in spec.values() {
         let (from, resolved) = match field {
+            // Who we are is no secret.
+            Field::OAuth(name) if !redact::is_telling(name) => {
+                (redact::word(template.raw()), shown_word(template, env))
+            }
             Field::Env(_) | Field::Header(_) | Field::OAuth(_) => {
                 (redact::value(template), pair(template, env))
             }
@@ -154,7 +158,7 @@ pub fn unresolved(name: &str, spec: &ServerSpec, origin: &Origin, env: &Env) -> 
 
 /// Every value of a server that cannot be filled in.
 pub(super) fn unfilled(name: &str, spec: &ServerSpec, origin: &Origin, env: &Env) -> Vec<Problem> {
-    let values = spec.transport.values().into_iter().filter(|(_, value)| !value.is_plain());
+    let values = spec.values().into_iter().filter(|(_, value)| !value.is_plain());
     let problems = values.flat_map(|(field, value)| missing(field, value, env));
     problems.map(|problem| problem.server(name).origin(origin.clone())).collect()
 }

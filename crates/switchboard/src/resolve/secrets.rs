@@ -13,8 +13,7 @@ pub fn clear_secret(spec: &ServerSpec) -> Option<String> {
         let literal = value.is_plain() && value.shell_command().is_none() && !raw.is_empty();
         literal && (field.name().is_some_and(redact::is_telling) || hidden || has_password(raw))
     };
-    spec.transport
-        .values()
+    spec.values()
         .into_iter()
         .find(|(field, value)| is_secret(*field, value))
         .map(|(field, _)| field.to_string())

@@ -50,7 +50,7 @@ impl<'a> Values<'a> {
         let problems = unfilled(subject.name, subject.spec, subject.origin, env);
         let directory = subject.project.directory_of(subject.origin);
         let values = Self { subject, env, directory, commands, problems, secrets: Secrets::default() };
-        for (field, template) in subject.spec.transport.values() {
+        for (field, template) in subject.spec.values() {
             match template.shell_command() {
                 Some(command) if field.name().is_some() => values.start(command, template),
                 Some(_) | None => template.inner_commands().for_each(|inner| values.start(inner, template)),

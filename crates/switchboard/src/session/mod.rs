@@ -17,6 +17,7 @@
 //!
 //! Logic lives in the rooms before; here they are wired together.
 
+mod approval;
 mod events;
 mod gate;
 mod keeper;
@@ -27,18 +28,21 @@ mod recipes;
 mod relay;
 mod uses;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tokio::sync::{Notify, broadcast, watch};
 use tokio::task::JoinSet;
 
 use crate::auth::Keys;
+use crate::calls::Grants;
 use crate::catalog::{Cache, Catalog, Pins};
 use crate::connect::{Changes, Event, Fleet, Handle, Shared, Status};
 use crate::discover::{Discovery, discover};
-use crate::wire::Web;
+use crate::sources::watch::FilesChanged;
+use crate::wire::{Logs, Web};
 
+pub use approval::Grant;
 pub use events::Events;
 pub use gate::Gate;
 pub use load::{LoadError, Loaded, cached, load};
@@ -71,8 +75,8 @@ struct Inner {
     events: broadcast::Sender<Event>,
     cache: Cache,
     pins: Mutex<Pins>,
-    /// Tools the user approved for the rest of the session, as they were then.
-    approved: Mutex<BTreeSet<(String, String, String)>>,
+    /// What the user approved for the rest of the session.
+    granted: Mutex<Grants>,
     /// What runs in the background; ends with the session.
     keeper: Mutex<JoinSet<()>>,
     /// One writer of the cache at a time.
@@ -100,11 +104,12 @@ impl Session {
             commands: crate::resolve::Commands::default(),
             host: Arc::clone(&options.host),
             web: Arc::new(Web::default()),
-            keys: Keys::of(&options.env, options.logins.clone()),
+            keys: Keys::of(&options.env, options.logins.clone().with(&discovery.settings.login)),
             guard: options.guard.clone(),
             limits: options.limits,
             timeout: options.timeout.or(discovery.settings.timeout_override),
             persistence: options.persistence,
+            context: options.context.clone(),
         });
         let changed: Arc<Notify> = Arc::default();
         let fleet = Fleet::new(Arc::clone(&changed));
@@ -120,7 +125,7 @@ impl Session {
             catalog: watch::Sender::default(),
             changed,
             learnt: Arc::default(),
-            approved: Mutex::default(),
+            granted: Mutex::default(),
             keeper: Mutex::default(),
             written: tokio::sync::Mutex::default(),
         });
@@ -161,6 +166,12 @@ impl Session {
         self.handles().into_iter().map(report).collect()
     }
 
+    /// What went over the connections of a server of late, and what its processes wrote to standard error: without
+    /// content and without secrets. None if there is no such server.
+    pub fn logs(&self, server: &str) -> Option<Logs> {
+        self.own(server).map(|handle| handle.logs())
+    }
+
     /// A session over the same connections that sees only some servers or tools.
     #[must_use]
     pub fn scoped(&self, scope: Scope) -> Self {
@@ -171,6 +182,18 @@ impl Session {
     pub async fn reload(&self) -> Changes {
         let options = &self.inner.options;
         self.inner.apply(|| Some(discover(&options.env, options.discovery))).await
+    }
+
+    /// What a reload would do now. Nothing is started or stopped.
+    pub async fn preview_reload(&self) -> Changes {
+        let options = &self.inner.options;
+        self.inner.preview(&discover(&options.env, options.discovery)).await
+    }
+
+    /// Tells when a file that declares servers, settings or approvals appears, changes or goes, also one of a tool that was
+    /// not there before. It only tells: see [`Session::preview_reload`] and [`Session::reload`].
+    pub fn watch_files(&self) -> FilesChanged {
+        FilesChanged::new(&self.inner.options.env)
     }
 
     /// Says that the machine slept, for hosts that know. A long-lived session also notices by itself, within seconds.

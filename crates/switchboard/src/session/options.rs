@@ -8,6 +8,7 @@ use crate::auth;
 use crate::catalog::Catalog;
 use crate::config;
 use crate::connect::Persistence;
+use crate::context;
 use crate::declared::Limit;
 use crate::env::Env;
 use crate::host::{Headless, Host};
@@ -36,6 +37,8 @@ pub struct Options {
     pub persistence: Persistence,
     /// What logins need to know besides the entries.
     pub logins: auth::Options,
+    /// Tells where the work stands in a trace. It is passed on to servers with each request.
+    pub context: Option<context::Source>,
 }
 
 impl std::fmt::Debug for Options {
@@ -59,6 +62,7 @@ impl Options {
             timeout: None,
             persistence: Persistence::KeepTrying,
             logins: auth::Options::default(),
+            context: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use super::Inner;
 use crate::config::{Server, State};
 use crate::connect::{Changes, Recipe};
 use crate::discover::Discovery;
+use crate::provider::Provider;
 
 impl Inner {
     /// Makes what runs match what was found, or is found now. After the end of the session nothing is started.
@@ -18,20 +19,44 @@ impl Inner {
             self.discovery.send_replace(Arc::new(discovery));
         }
         let discovery = self.discovery.borrow().clone();
-        let recipes: Vec<(String, Recipe)> = discovery
-            .servers
-            .iter()
-            .filter(|server| server.state() == State::Enabled)
-            .filter(|server| self.options.only.as_ref().is_none_or(|only| only.contains(&server.name)))
-            .filter_map(|server| self.recipe(server))
-            .map(|recipe| (recipe.key(), recipe))
-            .collect();
         let now = SystemTime::now();
-        let changes = fleet.apply(recipes, |recipe| self.cache.read(&recipe.key(), now));
+        let mut changes = fleet.apply(self.recipes(&discovery), |recipe| self.cache.read(&recipe.key(), now));
+        changes.waiting = self.waiting(&discovery);
         let handles = fleet.handles().map(|(name, handle)| (name.to_owned(), handle.clone())).collect();
         *self.handles.write().unwrap_or_else(PoisonError::into_inner) = handles;
         self.rebuild();
         changes
+    }
+
+    /// What [`Inner::apply`] would do with it.
+    pub(super) async fn preview(&self, discovery: &Discovery) -> Changes {
+        let fleet = self.fleet.lock().await;
+        let Some(fleet) = fleet.as_ref() else { return Changes::default() };
+        let recipes = self.recipes(discovery).into_iter();
+        let mut changes = fleet.compare(recipes.map(|(key, recipe)| (recipe.name, key)));
+        changes.waiting = self.waiting(discovery);
+        changes
+    }
+
+    fn recipes(&self, discovery: &Discovery) -> Vec<(String, Recipe)> {
+        let enabled = self.wanted(discovery).filter(|server| server.state() == State::Enabled);
+        enabled.filter_map(|server| self.recipe(server)).map(|recipe| (recipe.key(), recipe)).collect()
+    }
+
+    /// Who is there and needs consent. Nobody asked for those that are built in.
+    fn waiting(&self, discovery: &Discovery) -> Vec<String> {
+        let waits = |server: &&Server| {
+            server.state() == State::Untrusted && server.origin.provider != Provider::BuiltIn
+        };
+        self.wanted(discovery).filter(waits).map(|server| server.name.clone()).collect()
+    }
+
+    fn wanted<'d>(&self, discovery: &'d Discovery) -> impl Iterator<Item = &'d Server> {
+        let only = self.options.only.clone();
+        discovery
+            .servers
+            .iter()
+            .filter(move |server| only.as_ref().is_none_or(|only| only.contains(&server.name)))
     }
 
     fn recipe(&self, server: &Server) -> Option<Recipe> {

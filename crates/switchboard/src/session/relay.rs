@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Session;
-use crate::calls::{CallError, Decision, is_safe, run_errand};
+use crate::calls::{CallError, Decision, Denier, Ruling, is_safe, run_errand};
 use crate::catalog::Entry;
 use crate::connect::Handle;
 use crate::json::Json;
@@ -22,8 +22,8 @@ impl Session {
         errand: &Errand,
         hear: Hear<'_>,
     ) -> Result<Json, CallError> {
-        if let Decision::Deny { reason } = self.decision(entry) {
-            return Err(CallError::Denied { server: entry.server.clone(), reason });
+        if let Ruling { decision: Decision::Deny { reason }, by } = self.explain(entry) {
+            return Err(CallError::Denied { server: entry.server.clone(), reason, by: Denier::Rule(by) });
         }
         let handle = self.seen(&entry.server)?;
         run_errand(&handle, (&entry.server, is_safe(entry)), ("tools/call", params), errand, hear).await

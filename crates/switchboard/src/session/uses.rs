@@ -1,12 +1,15 @@
 //! What one does with a session: call tools, read resources, get prompts, complete arguments.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::Session;
 use super::keeper::results_dir;
-use crate::calls::{CallError, Decision, Deferred, Outcome, Request, connected, decide, perform, with_link};
-use crate::catalog::{Entry, Missed, Promise, pin};
+use crate::calls::{
+    By, CallError, Decision, Deferred, Denier, GrantKind, Outcome, Request, Ruling, Standing, connected,
+    perform, with_link,
+};
+use crate::catalog::{Entry, Missed, Promise};
 use crate::connect::{Freshness, Handle};
 use crate::host::{Permission, Permit, Why};
 use crate::json::Json;
@@ -75,8 +78,8 @@ impl Session {
         request: Request<'_>,
     ) -> Result<Outcome, CallError> {
         is_object(entry, arguments)?;
-        if let Decision::Deny { reason } = self.decision(entry) {
-            return Err(CallError::Denied { server: entry.server.clone(), reason });
+        if let Ruling { decision: Decision::Deny { reason }, by } = self.explain(entry) {
+            return Err(CallError::Denied { server: entry.server.clone(), reason, by: Denier::Rule(by) });
         }
         self.run(entry, arguments, request).await
     }
@@ -85,23 +88,33 @@ impl Session {
     /// arguments it would get. Waits for its server.
     pub async fn review(&self, deferred: &Deferred) -> Result<Permission, CallError> {
         let (_, entry) = self.awaited(deferred).await?;
-        Ok(deferred.question(&entry))
+        let why = match self.inner.granted(&self.binding(&entry)) {
+            Some(Standing::Changed) => Why::Changed,
+            Some(Standing::Holds | Standing::Unseen) | None => Why::Rule,
+        };
+        Ok(deferred.question(&entry, why))
     }
 
     /// Goes on with a call that was put aside, now that the user has a word. It is made only if it is still the same tool
     /// of the same server, and if no rule forbids it. Whoever keeps such calls forgets this one first: it is made each
     /// time it is handed in.
     pub async fn resume(&self, deferred: Deferred, permit: Permit) -> Result<Outcome, CallError> {
-        match permit {
-            Permit::Deny { reason } => return Err(CallError::Denied { server: deferred.server, reason }),
+        let kind = match permit {
+            Permit::Deny { reason } => {
+                return Err(CallError::Denied { server: deferred.server, reason, by: Denier::User });
+            }
+            Permit::Refuse { reason } => {
+                return Err(CallError::Denied { server: deferred.server, reason, by: Denier::Nobody });
+            }
             Permit::Defer => return Err(CallError::Deferred { request: Box::new(deferred) }),
-            Permit::Once | Permit::Session | Permit::Always => {}
-        }
+            Permit::Once => None,
+            Permit::Session => Some(GrantKind::Session),
+            Permit::Always => Some(GrantKind::Always),
+        };
         let (handle, entry) = self.awaited(&deferred).await?;
         is_object(&entry, &deferred.arguments)?;
-        if matches!(permit, Permit::Session | Permit::Always) {
-            let key = (entry.server.clone(), entry.tool.name.clone(), pin(&entry));
-            self.inner.approved.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        if let Some(kind) = kind {
+            self.inner.remember(kind, self.binding(&entry), &entry.name).await;
         }
         self.run_on(&handle, &entry, &deferred.arguments, Request::default()).await
     }
@@ -110,63 +123,27 @@ impl Session {
     async fn awaited(&self, deferred: &Deferred) -> Result<(Handle, Entry), CallError> {
         let server = &deferred.server;
         let outdated = |reason: String| CallError::Outdated { server: server.clone(), reason };
-        let denied = |reason: String| CallError::Denied { server: server.clone(), reason };
+        let denied = |reason: String, by: By| CallError::Denied {
+            server: server.clone(),
+            reason,
+            by: Denier::Rule(by),
+        };
         let handle = self.handle(server).ok_or_else(|| outdated(format!("there is no server `{server}`")))?;
         connected(&handle, server).await?;
         self.inner.rebuild();
         let catalog = self.catalog();
         let spelling = format!("{server}/{}", deferred.tool);
         let found = catalog.find(&spelling, Some(server)).map_err(|missed| match missed {
-            Missed::LeftOut { .. } => denied(Found::Missed(missed).to_string()),
+            Missed::LeftOut { .. } => denied(Found::Missed(missed).to_string(), By::Lists),
             Missed::Unknown { .. } | Missed::Ambiguous { .. } => {
                 outdated(format!("`{server}` offers no tool `{}`", deferred.tool))
             }
         })?;
         deferred.is_for(found, &handle.recipe().key()).map_err(outdated)?;
-        match self.decision(found) {
-            Decision::Deny { reason } => Err(denied(reason)),
+        let Ruling { decision, by } = self.explain(found);
+        match decision {
+            Decision::Deny { reason } => Err(denied(reason, by)),
             Decision::Run | Decision::Ask => Ok((handle, found.clone())),
-        }
-    }
-
-    /// What the rules say of a call.
-    pub fn decision(&self, entry: &Entry) -> Decision {
-        let Some(handle) = self.handle(&entry.server) else { return Decision::Ask };
-        decide(entry, &handle.recipe().spec.conduct, &self.discovery().settings)
-    }
-
-    async fn permit(&self, entry: &Entry, arguments: &Json) -> Result<(), CallError> {
-        let denied = |reason: String| CallError::Denied { server: entry.server.clone(), reason };
-        match self.decision(entry) {
-            Decision::Run => return Ok(()),
-            Decision::Deny { reason } => return Err(denied(reason)),
-            Decision::Ask => {}
-        }
-        let key = (entry.server.clone(), entry.tool.name.clone(), pin(entry));
-        if self.inner.approved.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
-            return Ok(());
-        }
-        let question = Permission {
-            name: entry.name.clone(),
-            server: entry.server.clone(),
-            tool: entry.tool.name.clone(),
-            description: entry.tool.description.clone(),
-            arguments: arguments.clone(),
-            annotations: entry.tool.annotations.clone(),
-            why: Why::Rule,
-        };
-        match self.inner.options.host.permit(question).await {
-            Permit::Once => Ok(()),
-            Permit::Session | Permit::Always => {
-                self.inner.approved.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
-                Ok(())
-            }
-            Permit::Deny { reason } => Err(denied(reason)),
-            Permit::Defer => {
-                let handle = self.handle(&entry.server);
-                let key = handle.map(|handle| handle.recipe().key()).unwrap_or_default();
-                Err(CallError::Deferred { request: Box::new(Deferred::new(entry, &key, arguments)) })
-            }
         }
     }
 
@@ -175,7 +152,7 @@ impl Session {
         let handle = self.handle(&entry.server).ok_or_else(stopped)?;
         if !self.scope.sees_tool(&entry.server, &entry.name) {
             let reason = format!("`{}` is outside of this part of the session", entry.name);
-            return Err(CallError::Denied { server: entry.server.clone(), reason });
+            return Err(CallError::Denied { server: entry.server.clone(), reason, by: Denier::Scope });
         }
         self.run_on(&handle, entry, arguments, request).await
     }

@@ -8,6 +8,7 @@ pub mod places;
 pub mod read;
 pub mod syntax;
 pub mod tree;
+pub mod watch;
 
 mod builtin;
 pub(crate) mod container;

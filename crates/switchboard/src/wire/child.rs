@@ -71,6 +71,11 @@ impl Process {
         Ok((Self { pid, is_guarded: guard.is_some(), ended, stderr, tasks }, Streams { input, output }))
     }
 
+    /// What it writes to its standard error, as it comes.
+    pub(crate) fn tail(&self) -> Arc<Tail> {
+        Arc::clone(&self.stderr)
+    }
+
     /// The end of its standard error.
     pub(crate) fn stderr_tail(&self) -> String {
         self.stderr.text()
@@ -194,7 +199,7 @@ fn how(status: ExitStatus) -> Exit {
 
 /// The last words of a process.
 #[derive(Debug, Default)]
-struct Tail {
+pub(crate) struct Tail {
     // Written by one task in short steps, read when something went wrong.
     bytes: Mutex<std::collections::VecDeque<u8>>,
     finished: tokio::sync::Notify,
@@ -202,7 +207,7 @@ struct Tail {
 }
 
 impl Tail {
-    fn push(&self, chunk: &[u8]) {
+    pub(crate) fn push(&self, chunk: &[u8]) {
         let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let chunk = &chunk[chunk.len().saturating_sub(TAIL)..];
         let excess = (bytes.len() + chunk.len()).saturating_sub(TAIL);
@@ -210,7 +215,7 @@ impl Tail {
         bytes.extend(chunk);
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
     }

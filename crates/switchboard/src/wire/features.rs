@@ -308,7 +308,9 @@ impl Shared {
             Rules::Modern => (open::modern(params, &self.desk), open::standard_headers(method, Some(name))),
             Rules::Handshake => (params, Vec::new()),
         };
-        let text = message::request(self.peer.router.fresh_id(), method, &params);
+        let id = self.peer.router.fresh_id();
+        let text = message::request(id, method, &self.peer.traced(params));
+        self.peer.router.log.asked(id, method, text.len());
         let stage: Arc<Stage> = Arc::default();
         let (may_repeat, starts_session) = (true, false);
         self.peer.send_later(Frame { id: None, text, stage, headers, rules, may_repeat, starts_session });

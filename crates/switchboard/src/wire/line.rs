@@ -38,10 +38,11 @@ pub(crate) struct Line {
 impl Line {
     /// Starts a process.
     pub(crate) fn start(child: &Child, terms: &Terms) -> Result<Self, Error> {
-        let (router, questions) = Router::new(terms.trace.clone());
+        let (router, questions) = Router::new(terms.trace.clone(), &terms.log);
         let mut tasks = JoinSet::new();
         let (process, Streams { input, output }) =
             Process::start(child, terms.guard.as_ref()).map_err(Error::never)?;
+        terms.log.started(process.tail());
         let process = Arc::new(process);
         let limit = terms.limits.message;
         let (queue, written) = stdio::attach(&process, (input, output), child, (&router, limit), &mut tasks);
@@ -52,7 +53,7 @@ impl Line {
 
     /// Prepares to speak Streamable HTTP; nothing is sent yet.
     pub(crate) fn http(address: &Address, secrets: &Secrets, terms: &Terms) -> Self {
-        let (router, questions) = Router::new(terms.trace.clone());
+        let (router, questions) = Router::new(terms.trace.clone(), &terms.log);
         let mut tasks = JoinSet::new();
         let http = Http::new(site(address, secrets, terms), &router, &mut tasks);
         Self::new((router, questions), Carrier::Http(http), None, tasks, terms)
@@ -64,7 +65,7 @@ impl Line {
         secrets: &Secrets,
         terms: &Terms,
     ) -> Result<Self, Error> {
-        let (router, questions) = Router::new(terms.trace.clone());
+        let (router, questions) = Router::new(terms.trace.clone(), &terms.log);
         let mut tasks = JoinSet::new();
         let sse = LegacySse::open(site(address, secrets, terms), &router, &mut tasks).await?;
         Ok(Self::new((router, questions), Carrier::Sse(sse), None, tasks, terms))
@@ -79,7 +80,7 @@ impl Line {
     ) -> Self {
         let thinking = router.thinking.clone();
         let desk = Desk { server: terms.server.clone(), host: Arc::clone(&terms.host), thinking };
-        let peer = Peer { router, carrier };
+        let peer = Peer { router, carrier, context: terms.context.clone() };
         tasks.spawn(questions::serve(desk.clone(), peer.clone(), questions));
         Self { peer, desk, process, tasks, written: None }
     }

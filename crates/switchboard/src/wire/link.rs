@@ -14,6 +14,7 @@ use super::errand::Errand;
 use super::error::{Cause, Error};
 use super::headers::Mirror;
 use super::line::Line;
+use super::log::Direction;
 use super::message::{self, Params};
 use super::open::{self, Limits, Terms};
 use super::peer::{Carrier, Listener, Patience, Peer, Request, Rules};
@@ -219,7 +220,9 @@ impl Link {
         match self.facts().era {
             Era::Modern => Ok(()),
             Era::Handshake => {
-                let text = message::notification("notifications/roots/list_changed", None);
+                let method = "notifications/roots/list_changed";
+                let text = message::notification(method, None);
+                self.shared.peer.router.log.said(Direction::Sent, method, text.len());
                 self.shared.peer.say(text, Rules::Handshake).await
             }
         }

@@ -16,6 +16,7 @@ use super::error::{Cause, Error};
 use super::guard::Guard;
 use super::line::Line;
 use super::link::Link;
+use super::log::{Direction, Log};
 use super::message::{self, Params};
 use super::peer::{Carrier, Patience, Peer, Request, Rules};
 use super::questions::Desk;
@@ -24,6 +25,7 @@ use super::steps::Steps;
 use super::trace::Trace;
 use super::web::Web;
 use crate::auth::Pass;
+use crate::context;
 use crate::declared::Remote;
 use crate::host::Host;
 use crate::json::Json;
@@ -60,6 +62,10 @@ pub struct Terms {
     pub trace: Option<Arc<Trace>>,
     /// Where the steps are written.
     pub steps: Arc<Steps>,
+    /// Where its recent past is kept.
+    pub log: Arc<Log>,
+    /// Tells where the work stands in a trace; it is passed on to the server.
+    pub context: Option<context::Source>,
 }
 
 impl std::fmt::Debug for Terms {
@@ -113,6 +119,7 @@ pub async fn open(launch: &Launch, terms: &Terms) -> Result<Link, Box<Failure>> 
     if let Some(trace) = &terms.trace {
         trace.hide(&launch.secrets);
     }
+    terms.log.begin(&launch.secrets);
     let mut attempt =
         Attempt { launch, terms, deadline: terms.startup.map(|limit| Instant::now() + limit), last: None };
     let opened = match &launch.target {
@@ -375,7 +382,9 @@ pub(crate) async fn conclude(peer: &Peer, version: &str) -> Result<(), Error> {
     if let Carrier::Http(http) = &peer.carrier {
         http.negotiated(version);
     }
-    peer.say(message::notification("notifications/initialized", None), Rules::Handshake).await
+    let text = message::notification("notifications/initialized", None);
+    peer.router.log.said(Direction::Sent, "notifications/initialized", text.len());
+    peer.say(text, Rules::Handshake).await
 }
 
 /// Whether the failure looks like that of the wrong HTTP transport.

@@ -3,6 +3,7 @@
 //! A request ends exactly once: with its answer, with the loss of the connection, or with the end of patience. When the
 //! caller goes away before that, the server is told, in the way its transport and era want it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +14,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::error::{Cause, Error};
 use super::http::Http;
 use super::legacy_sse::LegacySse;
+use super::log::Direction;
 use super::message::{self, Params};
 use super::router::{Beat, Router, Stage, Thought, Ticket, Wants};
+use crate::context;
 use crate::host::Behalf;
 use crate::json::Json;
 use crate::notice::Progress;
@@ -104,17 +107,35 @@ pub(crate) struct Request<'a> {
 /// Hears of progress and other signs of life while a request is under way.
 pub(crate) type Listener<'a> = &'a mut (dyn FnMut(Beat) + Send);
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Peer {
     pub(crate) router: Arc<Router>,
     pub(crate) carrier: Carrier,
+    pub(crate) context: Option<context::Source>,
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peer").field("carrier", &self.carrier).finish_non_exhaustive()
+    }
 }
 
 impl Peer {
+    /// The parameters, with where the work stands in a trace.
+    pub(crate) fn traced(&self, params: Params) -> Params {
+        let Some(context) = self.context.as_ref().and_then(|source| source()) else { return params };
+        let params = params.with_meta("traceparent", serde_json::Value::from(context.traceparent));
+        match context.tracestate {
+            Some(state) => params.with_meta("tracestate", serde_json::Value::from(state)),
+            None => params,
+        }
+    }
+
     /// Asks and waits for the answer.
     pub(crate) async fn request(&self, request: Request<'_>, listener: Listener<'_>) -> Result<Json, Error> {
-        let ticket = self.router.register(request.wants, request.behalf).map_err(Error::never)?;
-        let mut params = request.params;
+        let ticket =
+            self.router.register(request.wants, request.method, request.behalf).map_err(Error::never)?;
+        let mut params = self.traced(request.params);
         if request.wants == Wants::Progress {
             params = params.with_meta("progressToken", serde_json::Value::from(ticket.id));
         }
@@ -127,6 +148,7 @@ impl Peer {
             may_repeat: request.method != "tools/call",
             starts_session: request.method == "initialize",
         };
+        self.router.log.asked(ticket.id, request.method, frame.text.len());
         let waiting = Waiting {
             ticket,
             carrier: self.carrier.clone(),
@@ -265,11 +287,15 @@ impl Drop for Waiting {
         let id = serde_json::Value::from(self.ticket.id);
         let params =
             Params::new().with("requestId", id).with("reason", serde_json::json!("no longer needed"));
-        let frame = passing(message::notification("notifications/cancelled", Some(&params)), self.rules);
+        let method = "notifications/cancelled";
+        let frame = passing(message::notification(method, Some(&params)), self.rules);
         match (&self.carrier, self.rules) {
             // Dropping the exchange closes the stream, which is the cancellation.
             (Carrier::Http(_), Rules::Modern) => {}
-            (carrier, _) => carrier.send_later(frame),
+            (carrier, _) => {
+                self.ticket.log().said(Direction::Sent, method, frame.text.len());
+                carrier.send_later(frame);
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use url::Url;
 
+use super::log::End;
 use super::message;
 use super::peer::{Peer, Rules};
 use super::router::{Question, Thought};
@@ -205,14 +206,17 @@ pub(crate) async fn serve(desk: Desk, peer: Peer, mut questions: mpsc::Receiver<
 
 async fn turn_away(peer: &Peer, id: &Json) {
     let busy = message::error(id, -32000, "too many questions at once");
+    peer.router.log.replied(id.as_str(), "", End::Error, (busy.len(), None));
     let _lost = peer.say(busy, Rules::Handshake).await;
 }
 
 async fn respond(desk: Desk, peer: Peer, id: Json, (method, params): (String, Option<Json>)) {
-    let text = match desk.answer(&method, params.as_ref()).await {
-        Ok(result) => message::result(&id, &result),
-        Err(refusal) => message::error(&id, refusal.code, &refusal.message),
+    let started = Instant::now();
+    let (text, end) = match desk.answer(&method, params.as_ref()).await {
+        Ok(result) => (message::result(&id, &result), End::Ok),
+        Err(refusal) => (message::error(&id, refusal.code, &refusal.message), End::Error),
     };
+    peer.router.log.replied(id.as_str(), &method, end, (text.len(), Some(started.elapsed())));
     // If the connection is gone, so is the one who asked.
     let _lost = peer.say(text, Rules::Handshake).await;
 }

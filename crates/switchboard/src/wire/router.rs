@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::error::Cause;
 use super::glance::{id_in, is_of_the_server, log_line, number, subscription, text};
+use super::log::{Direction, End, Log};
 use super::message::{self, AnswerId, Fault, Incoming};
 use super::notices::Notices;
 use super::trace::Trace;
@@ -134,6 +135,7 @@ pub(crate) struct Router {
     lost: watch::Sender<Option<Cause>>,
     pub(crate) notices: Notices,
     pub(crate) trace: Option<Arc<Trace>>,
+    pub(crate) log: Arc<Log>,
     next_id: AtomicU64,
     noise: AtomicU64,
     stray: AtomicU64,
@@ -150,6 +152,9 @@ struct State {
 
 #[derive(Debug)]
 struct Pending {
+    id: u64,
+    method: Box<str>,
+    started: Instant,
     reply: oneshot::Sender<Result<Json, Cause>>,
     beats: Option<mpsc::Sender<Beat>>,
     wants: Wants,
@@ -172,8 +177,14 @@ impl Drop for Ticket {
     }
 }
 
+impl Ticket {
+    pub(crate) fn log(&self) -> &Log {
+        &self.router.log
+    }
+}
+
 impl Router {
-    pub(crate) fn new(trace: Option<Arc<Trace>>) -> (Arc<Self>, mpsc::Receiver<Question>) {
+    pub(crate) fn new(trace: Option<Arc<Trace>>, log: &Arc<Log>) -> (Arc<Self>, mpsc::Receiver<Question>) {
         let (questions, receiver) = mpsc::channel(QUESTIONS);
         let router = Self {
             state: Mutex::default(),
@@ -182,6 +193,7 @@ impl Router {
             lost: watch::Sender::new(None),
             notices: Notices::default(),
             trace,
+            log: Arc::clone(log),
             next_id: AtomicU64::new(1),
             noise: AtomicU64::new(0),
             stray: AtomicU64::new(0),
@@ -192,7 +204,12 @@ impl Router {
     }
 
     /// Opens an entry. Fails with what was lost if the connection is gone.
-    pub(crate) fn register(self: &Arc<Self>, wants: Wants, behalf: Option<Behalf>) -> Result<Ticket, Cause> {
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        wants: Wants,
+        method: &str,
+        behalf: Option<Behalf>,
+    ) -> Result<Ticket, Cause> {
         let id = self.fresh_id();
         let (reply, receiver) = oneshot::channel();
         let (beats, beat_receiver) = match wants {
@@ -207,7 +224,8 @@ impl Router {
         if let Some(cause) = self.lost.borrow().clone() {
             return Err(cause);
         }
-        state.pending.insert(id, Pending { reply, beats, wants, behalf });
+        let started = Instant::now();
+        state.pending.insert(id, Pending { id, method: method.into(), started, reply, beats, wants, behalf });
         let router = Arc::clone(self);
         Ok(Ticket { id, reply: receiver, beats: beat_receiver, stage: Arc::default(), router })
     }
@@ -222,7 +240,14 @@ impl Router {
     }
 
     fn forget(&self, id: u64) {
-        self.lock().pending.remove(&id);
+        let forgotten = self.lock().pending.remove(&id);
+        if let Some(entry) = forgotten {
+            self.note_end(&entry, End::Nothing, 0);
+        }
+    }
+
+    fn note_end(&self, entry: &Pending, end: End, bytes: usize) {
+        self.log.ended(entry.id, &entry.method, end, (bytes, entry.started.elapsed()));
     }
 
     /// The connection is gone: everybody who waits is told, once.
@@ -239,7 +264,10 @@ impl Router {
             }
             std::mem::take(&mut state.pending)
         };
-        for entry in pending.into_values() {
+        let mut pending: Vec<Pending> = pending.into_values().collect();
+        pending.sort_unstable_by_key(|entry| entry.id);
+        for entry in pending {
+            self.note_end(&entry, End::Nothing, 0);
             entry.answer(Err(cause.clone()));
         }
     }
@@ -268,23 +296,28 @@ impl Router {
             match message {
                 Ok(Incoming::Response { id, outcome }) => {
                     understood = true;
-                    self.answer(id, outcome, via);
+                    self.answer(id, outcome, via, text.len());
                 }
                 Ok(Incoming::Request { id, method, params }) => {
                     understood = true;
+                    self.log.was_asked(id.as_str(), &method, text.len());
                     self.ask(id, method, params, via);
                 }
                 Ok(Incoming::Notification { method, params }) => {
                     understood = true;
+                    self.log.said(Direction::Received, &method, text.len());
                     self.notify(method, params, via);
                 }
-                Err(why) => self.count_noise(text, &why),
+                Err(why) => {
+                    self.log.noise(text.len());
+                    self.count_noise(text, &why);
+                }
             }
         }
         understood
     }
 
-    fn answer(&self, id: AnswerId, outcome: Result<Json, Fault>, via: Via) {
+    fn answer(&self, id: AnswerId, outcome: Result<Json, Fault>, via: Via, bytes: usize) {
         let entry = {
             let mut state = self.lock();
             let named = match id {
@@ -302,9 +335,11 @@ impl Router {
             })
         };
         let Some(entry) = entry else {
+            self.log.noise(bytes);
             self.stray.fetch_add(1, Ordering::Relaxed);
             return;
         };
+        self.note_end(&entry, if outcome.is_ok() { End::Ok } else { End::Error }, bytes);
         entry.answer(outcome.map_err(|fault| match fault {
             Fault::Rpc(error) => Cause::Rpc(error),
             Fault::Malformed(why) => Cause::Malformed { why },
@@ -327,6 +362,7 @@ impl Router {
             }
         };
         for entry in entries {
+            self.note_end(&entry, End::Nothing, limit);
             entry.answer(Err(Cause::TooLarge { limit }));
         }
     }
@@ -433,7 +469,10 @@ impl Router {
             if wants == Wants::Subscription { state.pending.remove(&id) } else { None }
         });
         match entry {
-            Some(entry) => entry.answer(Err(Cause::Closed)),
+            Some(entry) => {
+                self.note_end(&entry, End::Nothing, 0);
+                entry.answer(Err(Cause::Closed));
+            }
             None => self.pass_on(Question::Withdrawn { id: params.part(loose.request_id).apart() }),
         }
     }

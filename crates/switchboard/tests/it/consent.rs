@@ -6,6 +6,8 @@ use testkit::Sandbox;
 
 const ENTRY: &str = r#"{"command": "npx", "args": ["-y", "x"], "env": {"K": "${V}"}, "cwd": "sub"}"#;
 const REMOTE: &str = r#"{"type": "http", "url": "https://x.dev/mcp", "headers": {"H": "v"}}"#;
+const ENTERPRISE: &str = r#"{"type": "http", "url": "https://x.dev/mcp", "oauth": {"enterprise":
+    {"endpoint": "https://corp.dev/token", "clientId": "me", "idToken": "/run/id"}}}"#;
 
 fn with(sandbox: &Sandbox, entry: &str) -> Discovery {
     sandbox.write(".cursor/mcp.json", format!("{{\"mcpServers\": {{\"s\": {entry}}}}}"));
@@ -28,7 +30,8 @@ fn every_change_of_what_would_run_asks_again() {
     let sandbox = Sandbox::new();
     approve(&sandbox, &with(&sandbox, ENTRY));
     approve(&sandbox, &with(&sandbox, REMOTE));
-    assert!(is_trusted(&sandbox, ENTRY) && is_trusted(&sandbox, REMOTE));
+    approve(&sandbox, &with(&sandbox, ENTERPRISE));
+    assert!([ENTRY, REMOTE, ENTERPRISE].iter().all(|entry| is_trusted(&sandbox, entry)));
     let changes = [
         (ENTRY, "\"npx\"", "\"bunx\""),
         (ENTRY, "\"x\"", "\"y\""),
@@ -44,6 +47,11 @@ fn every_change_of_what_would_run_asks_again() {
         (REMOTE, "\"v\"", "\"w\""),
         (REMOTE, "\"url\"", "\"auth\": {\"CLIENT_SECRET\": \"${env:AWS_SECRET_ACCESS_KEY}\"}, \"url\""),
         (REMOTE, "\"url\"", "\"disabledTools\": [\"x\"], \"url\""),
+        (REMOTE, "\"url\"", "\"oauth\": {\"grant\": \"client_credentials\"}, \"url\""),
+        (REMOTE, "\"url\"", "\"oauth\": {\"privateKey\": \"~/.ssh/id\"}, \"url\""),
+        (REMOTE, "\"url\"", "\"oauth\": {\"assertion\": \"!cat /run/token\"}, \"url\""),
+        (ENTERPRISE, "corp.dev", "evil.dev"),
+        (ENTERPRISE, "/run/id", "/run/other"),
     ];
     for (entry, from, to) in changes {
         let edited = entry.replacen(from, to, 1);

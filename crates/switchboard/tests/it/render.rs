@@ -60,12 +60,9 @@ fn definition(spec: &ServerSpec) -> String {
     match ServerEntry::from_spec(spec) {
         Ok(entry) => format!("      {}\n", serde_json::to_string(&entry).unwrap()),
         Err(inexpressible) => {
-            let values: Vec<_> = spec
-                .transport
-                .values()
-                .into_iter()
-                .map(|(field, value)| format!("{field}={}", value.raw()))
-                .collect();
+            let values = spec.values();
+            let values: Vec<_> =
+                values.into_iter().map(|(field, value)| format!("{field}={}", value.raw())).collect();
             let word = spec.transport.as_str();
             format!(
                 "      {word}, only in its own syntax because of {}: {}\n",

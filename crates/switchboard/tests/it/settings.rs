@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard::config::settings::NameStyle;
+use switchboard::config::settings::{Keyring, NameStyle};
 use switchboard::declared::Limit;
 use switchboard::{Options, Provider, discover};
 use testkit::Sandbox;
@@ -86,6 +86,32 @@ fn values_are_read_and_variables_win() {
     assert_eq!(settings.chat.base_url, None);
     let codes: Vec<_> = discovery.problems.iter().map(|problem| problem.code.as_str()).collect();
     assert!(codes.contains(&"setting-not-allowed"), "{codes:?}");
+}
+
+#[test]
+fn logins_are_for_the_user_to_set() {
+    let sandbox = Sandbox::new();
+    let login = |keyring: &str, hosts: &str| {
+        format!(
+            r#"{{"login": {{"keyring": {keyring}, "document": "https://me.dev/c.json", "privateHosts": {hosts}}}}}"#
+        )
+    };
+    sandbox.write("~/.switchboard/settings.json", login("\"off\"", r#"["Login.Corp.Example", "10.1.2.3"]"#));
+    sandbox.write(".switchboard/settings.json", login("\"auto\"", r#"["evil.example"]"#));
+    let settings = discover(&sandbox.env(), Options::default()).settings.login;
+    assert_eq!(settings.keyring, Keyring::Off);
+    assert_eq!(settings.document.as_deref(), Some("https://me.dev/c.json"));
+    assert_eq!(settings.private_hosts, ["login.corp.example", "10.1.2.3"]);
+    for bad in [r#"["*.corp.example"]"#, r#"["https://a.b"]"#, r#"["a.b:443"]"#, r#""a.b""#, "[1]", r#"[""]"#]
+    {
+        sandbox.write("~/.switchboard/settings.json", login("\"on\"", bad));
+        let discovery = discover(&sandbox.env(), Options::default());
+        assert!(discovery.settings.login.private_hosts.is_empty(), "{bad}");
+        assert_eq!(discovery.settings.login.keyring, Keyring::Auto);
+        let n_bad =
+            discovery.problems.iter().filter(|problem| problem.code.as_str() == "bad-setting").count();
+        assert_eq!(n_bad, 2, "{bad}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 mod cut_off;
+mod hostile;
 mod more;
 mod page;
 mod shared;

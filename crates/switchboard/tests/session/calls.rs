@@ -107,7 +107,7 @@ async fn the_rules_decide_who_is_asked() {
     let session = Session::start(options).await;
     session.ready(Gate::Correct).await;
     let Err(Found::Call(error)) = session.call("s/writes", &json!({}).into()).await else { panic!() };
-    assert_eq!(error.text(), "Error: not allowed: no");
+    assert_eq!(error.text(), "Error: the user said no: no");
     session.shutdown().await;
     assert_eq!(world.asked("s", "tools/call"), 4, "what was denied was never sent");
 }

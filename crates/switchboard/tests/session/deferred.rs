@@ -100,7 +100,7 @@ async fn the_answer_may_also_be_always_or_no_or_not_yet() {
     let deferred = put_aside(&world).await;
     let no =
         resume(&world, &deferred, Permit::Deny { reason: "not on a Sunday".to_owned() }).await.unwrap_err();
-    assert_eq!(no.text(), "Error: not allowed: not on a Sunday");
+    assert_eq!(no.text(), "Error: the user said no: not on a Sunday");
     let later = resume(&world, &deferred, Permit::Defer).await.unwrap_err();
     assert!(matches!(later, CallError::Deferred { request } if *request == deferred));
     assert_eq!(world.asked("files", "tools/call"), 0);

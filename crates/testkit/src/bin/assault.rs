@@ -41,6 +41,8 @@ fn terms() -> Terms {
         remembered: None,
         trace: None,
         steps: Arc::new(Steps::new(None)),
+        log: Arc::default(),
+        context: None,
     }
 }
 

@@ -3,9 +3,13 @@
 
 mod attacks;
 mod failures;
+mod keyring;
+mod machines;
 mod use_of_it;
+mod who_we_are;
 mod whole;
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, Stdio};
 
@@ -60,6 +64,19 @@ impl World {
         }
         let file = json!({"mcpServers": {"tracker": entry}}).to_string();
         self.sandbox.write("~/.switchboard/mcp.json", file);
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        let sandbox = std::mem::take(&mut self.sandbox);
+        self.sandbox = sandbox.with_var(name, value);
+    }
+
+    /// The file of the login, if there is one.
+    fn kept(&self) -> Option<Value> {
+        let files =
+            fs::read_dir(self.sandbox.path("~/.switchboard/credentials")).into_iter().flatten().flatten();
+        let mut logins = files.filter(|file| file.path().extension().is_some_and(|end| end == "json"));
+        serde_json::from_slice(&fs::read(logins.next()?.path()).unwrap()).ok()
     }
 
     fn run(&mut self, line: &[&str]) -> Ran {

@@ -124,7 +124,7 @@ fn with_secrets_in_the_header_and_in_the_body() {
         logged_in(&mut world, Some("ada"));
         renewed(&mut world);
         logged_out(&mut world);
-        assert!(kept(&world).is_none());
+        assert!(world.kept().is_none());
         world.ends_clean();
     }
 }
@@ -137,7 +137,7 @@ fn as_a_client_that_was_registered_by_hand() {
     waiting.failed(3, &["OAuth authentication failed: ", "registers nobody by itself", "oauth.clientId"]);
 
     let client = world.peer.facts["client"].clone();
-    world.sandbox = world.sandbox.with_var("TRACKER_SECRET", client["secret"].as_str().unwrap());
+    world.set("TRACKER_SECRET", client["secret"].as_str().unwrap());
     world.canaries.add(client["secret"].as_str().unwrap());
     world.declare(&json!({"oauth": {"clientId": client["id"], "clientSecret": "${TRACKER_SECRET}"}}));
     world.login(&[]);
@@ -209,12 +209,4 @@ fn no_browser_without_a_terminal() {
     let mut world = World::new(Peer::oidc(&[]));
     world.run(&["reauth", "tracker"]).failed(2, &["logging in needs a person at a terminal", "--no-browser"]);
     assert_eq!(world.peer.count("registrations"), 0);
-}
-
-/// What is kept, if one login is.
-fn kept(world: &World) -> Option<Value> {
-    let files =
-        fs::read_dir(world.sandbox.path("~/.switchboard/credentials")).into_iter().flatten().flatten();
-    let mut logins = files.filter(|file| file.path().extension().is_some_and(|end| end == "json"));
-    serde_json::from_slice(&fs::read(logins.next()?.path()).unwrap()).ok()
 }

@@ -8,7 +8,6 @@ use url::Url;
 use super::{Attempt, OFFLINE};
 use crate::auth::callback::{Callback, Host as Home, Returned, Wish, parse_pasted};
 use crate::auth::error::{self, Error};
-use crate::auth::gate::Gate;
 use crate::auth::grant::Tokens;
 use crate::auth::kept::Client;
 use crate::auth::register::{self, Purpose};
@@ -47,7 +46,7 @@ impl Attempt<'_> {
         };
         let (state, verifier) = (sign::random(), sign::random());
         let url = self.page(page, (&client, &redirect), (&state, &verifier));
-        Gate::of(&self.place.url).page(&url)?;
+        self.fetcher.gate().page(&url)?;
         let before = self.before.map(|login| login.requested.as_slice()).unwrap_or_default();
         let page = Page {
             server: self.place.server.clone(),

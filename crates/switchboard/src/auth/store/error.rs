@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::keyring::NoKey;
 use crate::config::write::WriteError;
 use crate::problem::Explain;
 
@@ -43,6 +44,14 @@ pub(crate) enum StoreError {
         /// Where it is now, if it could be moved.
         aside: Option<PathBuf>,
     },
+    /// The login is sealed, and there is no key to it.
+    #[error("the login in {} is sealed with a key of the keyring, which is not to be had: {why}", path.display())]
+    Sealed {
+        /// The file.
+        path: PathBuf,
+        /// Why there is no key.
+        why: NoKey,
+    },
     /// A newer program wrote the file.
     #[error("{} is in version {version}, which this program does not know; it was not used", path.display())]
     Newer {
@@ -81,12 +90,24 @@ impl StoreError {
             | Self::DirTooOpen { path }
             | Self::Foreign { path }
             | Self::NotOurs { path }
+            | Self::Sealed { path, .. }
             | Self::Newer { path, .. }
             | Self::Busy { path }
             | Self::Unreadable { path, .. } => Some(path),
             Self::Broken { path, aside, .. } => Some(aside.as_deref().unwrap_or(path)),
             Self::Unwritten(error) => error.place().map(|(path, _)| path),
         }
+    }
+}
+
+/// What opens what is sealed.
+const fn cure(why: &NoKey) -> &'static str {
+    match why {
+        NoKey::Off => "set `login.keyring` to `auto`",
+        NoKey::NoKeyring => "use it where your desktop is, with DBUS_SESSION_BUS_ADDRESS set",
+        NoKey::Locked => "unlock the keyring",
+        NoKey::Silent | NoKey::Failed(_) => "see to the keyring",
+        NoKey::Unknown => "put the keyring back that had it",
     }
 }
 
@@ -100,6 +121,7 @@ impl Explain for StoreError {
             | Self::Broken { .. }
             | Self::Newer { .. }
             | Self::Unreadable { .. } => "credential-unreadable",
+            Self::Sealed { .. } => "credential-sealed",
             Self::Busy { .. } => "credential-busy",
             Self::Unwritten(error) => error.code(),
         }
@@ -118,6 +140,7 @@ impl Explain for StoreError {
             }
             Self::NotOurs { path } => Some(format!("move it away: mv {0} {0}.old", path.display())),
             Self::Broken { .. } => Some("log in again".to_owned()),
+            Self::Sealed { why, .. } => Some(format!("{}, or log in again", cure(why))),
             Self::Newer { .. } => Some("use the newer Switchboard here too".to_owned()),
             Self::Busy { .. } => Some("try again when the other process is done".to_owned()),
             Self::Unwritten(error) => error.hint(),

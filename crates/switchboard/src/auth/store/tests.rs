@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use super::super::kept::{Hidden, Login, example};
 use super::*;
+use crate::config::settings;
 use crate::env::{Os, SWITCHBOARD_HOME};
 use crate::problem::Explain as _;
 
@@ -24,7 +25,7 @@ fn store() -> (TempDir, Store) {
 
 fn at(home: &Path) -> Store {
     let env = Env::new(Os::current(), home, home).with_var(SWITCHBOARD_HOME, &home.to_string_lossy());
-    Store::of(&env)
+    Store::of(&env, Keyring::of(&env, settings::Keyring::Auto))
 }
 
 /// The login that counts.
@@ -136,6 +137,12 @@ fn what_others_can_read_or_own_is_not_used() {
         assert!(matches!(store.read(&kept.id), Err(StoreError::Foreign { .. })));
         assert!(matches!(store.write(&kept), Err(StoreError::Foreign { .. })));
         std::os::unix::fs::chown(&store.dir, Some(0), None).unwrap();
+    } else {
+        // Whoever is not root finds enough that is root's.
+        let foreign = Store { dir: PathBuf::from("/etc"), ..store.clone() };
+        assert!(matches!(foreign.read(&kept.id), Err(StoreError::Foreign { .. })));
+        assert!(matches!(foreign.write(&kept), Err(StoreError::Foreign { .. })));
+        assert!(matches!(file::read(Path::new("/etc/passwd"), 1), Err(StoreError::Foreign { .. })));
     }
     assert_eq!(fs::read(&path).unwrap(), before);
     assert_eq!(store.read(&kept.id).unwrap(), Some(kept));
@@ -302,14 +309,14 @@ fn what_cannot_be_read_is_put_aside_and_told_of_once() {
 fn a_file_of_a_newer_version_is_left_alone() {
     let (_home, store) = store();
     let id = example::kept().id;
-    let newer = json!({ "version": 2, "id": { "new": id.as_str() } }).to_string();
+    let newer = json!({ "version": 3, "id": { "new": id.as_str() } }).to_string();
     plant(&store, &id, newer.as_bytes());
     for error in [
         store.read(&id).unwrap_err(),
         store.write(&example::kept()).unwrap_err(),
         store.remove(&id).unwrap_err(),
     ] {
-        assert!(matches!(error, StoreError::Newer { version: 2, .. }), "{error}");
+        assert!(matches!(error, StoreError::Newer { version: 3, .. }), "{error}");
     }
     assert_eq!(fs::read_to_string(store.path(&id)).unwrap(), newer);
     assert_eq!(names(&store).len(), 1);
@@ -342,7 +349,7 @@ fn everything_can_be_listed() {
     let mut found: Vec<&str> = listed
         .iter()
         .map(|listed| match &listed.found {
-            Found::Kept(kept) => kept.id.as_str(),
+            Found::Kept(outline) => outline.kept.id.as_str(),
             Found::Unusable(error) => error.code(),
             Found::SetAside => "aside",
         })
@@ -417,7 +424,7 @@ fn process(home: &Path, part: &str) -> Command {
 fn a_process_of_its_own() {
     let env = Env::capture().unwrap();
     let Some(part) = env.var("STORE_TEST_PART") else { return };
-    let store = Store::of(&env);
+    let store = Store::of(&env, Keyring::of(&env, settings::Keyring::Auto));
     let id = example::kept().id;
     let words: Vec<&str> = part.split(' ').collect();
     match words[..] {

@@ -4,6 +4,7 @@
 //! was. The change of the text is pure (`splice`), the change of the file is `write::update`.
 
 mod redacted;
+mod rules;
 mod splice;
 
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 pub use redacted::redacted;
+pub use rules::SettingsFile;
 pub use splice::{Document, Edit, Refusal, apply};
 
 use super::file::ServerEntry;

@@ -75,7 +75,12 @@ impl<'t> Document<'t> {
 
     /// Whether something is at the path.
     pub(super) fn contains(&self, path: &[String]) -> bool {
-        path.iter().try_fold(&self.value, |value, key| value.get(key)).is_some()
+        self.at(path).is_some()
+    }
+
+    /// What is at the path.
+    pub(super) fn at(&self, path: &[String]) -> Option<&Value> {
+        path.iter().try_fold(&self.value, |value, key| value.get(key))
     }
 
     /// The strings of a list at the top level.

@@ -2,7 +2,7 @@
 
 use super::super::tree::{Node, Value};
 use super::Reader;
-use crate::declared::{Auth, OAuth};
+use crate::declared::{Auth, Enterprise, Grant, OAuth};
 use crate::problem::{Code, Problem};
 use crate::visible::excerpt;
 
@@ -71,6 +71,10 @@ impl Reader<'_> {
                 set(&mut oauth.callback_port, number)
             }
             "prompt" => set(&mut oauth.prompt, text),
+            "grant" => set(&mut oauth.grant, text.as_deref().and_then(Grant::from_word)),
+            "privateKey" => set(&mut oauth.private_key, template),
+            "assertion" => set(&mut oauth.assertion, template),
+            "enterprise" => set(&mut oauth.enterprise, self.enterprise(inside, node)),
             "enabled" => true,
             "authorizationUrl" | "tokenUrl" | "authServerMetadataUrl" | "resource" => {
                 self.cannot(&format!("{inside}.{part}"), "it is taken from what the server publishes");
@@ -90,9 +94,29 @@ impl Reader<'_> {
             self.declared.conduct.oauth = Some(oauth);
         }
         if !understood {
-            let expected = if part.to_lowercase().contains("port") { "a port number" } else { "a string" };
+            let expected = match part {
+                "grant" => "`authorization_code` or `client_credentials`",
+                "enterprise" => "an object with `endpoint`, `clientId` and `idToken`",
+                other if other.to_lowercase().contains("port") => "a port number",
+                _ => "a string",
+            };
             self.ignore(&format!("{inside}.{}", excerpt(part, 60)), node, expected);
         }
+    }
+
+    /// All three, or nothing.
+    fn enterprise(&mut self, inside: &str, node: &Node<'_>) -> Option<Enterprise> {
+        const PARTS: [&str; 3] = ["endpoint", "clientId", "idToken"];
+        for (part, _) in node.entries()? {
+            if !PARTS.contains(&part.text.as_ref()) {
+                let message =
+                    format!("`{inside}.enterprise.{}` is not a known field", excerpt(&part.text, 60));
+                self.report(Problem::new(Code::UnknownField, message));
+            }
+        }
+        let [endpoint, client_id, id_token] =
+            PARTS.map(|part| node.get(part).and_then(Node::text).map(|text| self.parse(text)));
+        Some(Enterprise { endpoint: endpoint?, client_id: client_id?, id_token: id_token? })
     }
 }
 

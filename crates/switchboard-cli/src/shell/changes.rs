@@ -1,0 +1,157 @@
+//! What a change of the configuration does to a session that runs: only what changed is restarted, and it is said what
+//! that was.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use switchboard::connect::{Changes, Status};
+use switchboard::session::{ServerReport, Session};
+use switchboard::visible::{excerpt, shell_word};
+use switchboard::{Discovery, Server, State};
+
+use super::turn::Turn;
+use super::{Front, notices};
+use crate::commands::{Context, online};
+use crate::error::CommandError;
+
+/// Somebody who changed something waits so long for what comes of it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// After a command that changed a file: what changed is restarted, and how it went is told.
+pub(super) async fn apply<F: Front>(turn: &mut Turn<'_, F>) -> Result<(), CommandError> {
+    let session = turn.session.clone();
+    let changes = turn.wait("reading the configuration", session.reload()).await?;
+    for line in ended(&changes, &turn.session.discovery()) {
+        turn.context.printer.remark(&line);
+    }
+    outcome(turn, &started(&changes)).await
+}
+
+/// The same, with everything that was looked at.
+pub(super) async fn reload<F: Front>(turn: &mut Turn<'_, F>) -> Result<(), CommandError> {
+    let session = turn.session.clone();
+    let changes = turn.wait("reading the configuration", session.reload()).await?;
+    let discovery = turn.session.discovery();
+    if turn.context.printer.json {
+        let Changes { added, removed, changed, kept, waiting } = &changes;
+        let report = serde_json::json!({
+            "added": added, "removed": removed, "changed": changed, "kept": kept, "waiting": waiting,
+        });
+        return Ok(turn.context.printer.json(&report)?);
+    }
+    turn.context.printer.data(&told(&changes))?;
+    for line in ended(&changes, &discovery) {
+        turn.context.printer.remark(&line);
+    }
+    online::say_who_waits(&turn.context, &discovery);
+    outcome(turn, &started(&changes)).await
+}
+
+/// Waits until these servers stand somewhere, and tells where.
+pub(super) async fn outcome<F: Front>(turn: &mut Turn<'_, F>, names: &[String]) -> Result<(), CommandError> {
+    if names.is_empty() || turn.context.printer.json {
+        return Ok(());
+    }
+    let session = turn.session.clone();
+    let words = format!("connecting to {}", excerpt(&names.join(", "), 200));
+    let waiting = async {
+        let settled = async {
+            for name in names {
+                session.wait_for(name, Status::is_settled).await;
+            }
+            session.settled(Some(Duration::ZERO)).await;
+        };
+        // Too late is no failure: it goes on.
+        drop(tokio::time::timeout(PATIENCE, settled).await);
+    };
+    let stopped = turn.wait(&words, waiting).await;
+    let reports = turn.session.servers();
+    for report in reports.iter().filter(|report| names.contains(&report.name)) {
+        turn.told.note(&report.name, &report.status);
+        turn.context.printer.show(&stands(report));
+    }
+    stopped.map_err(|error| error.reworded(|_| "stopped waiting; it goes on in the background".to_owned()))
+}
+
+fn stands(report: &ServerReport) -> Vec<String> {
+    if report.status.is_settled() {
+        return notices::lines(&report.name, &report.status, report.n_tools);
+    }
+    let name = excerpt(&report.name, 60);
+    vec![format!("{name} is still connecting; you are told when it is there. See /mcp list")]
+}
+
+fn started(changes: &Changes) -> Vec<String> {
+    let mut names = [changes.added.as_slice(), &changes.changed].concat();
+    names.sort();
+    names
+}
+
+/// What a reload did, by what it did.
+fn told(changes: &Changes) -> Vec<String> {
+    let Changes { added, removed, changed, kept, waiting } = changes;
+    let groups =
+        [("added", added), ("removed", removed), ("changed", changed), ("kept", kept), ("waiting", waiting)];
+    let named =
+        |names: &Vec<String>| names.iter().map(|name| excerpt(name, 60)).collect::<Vec<_>>().join(", ");
+    let mut lines: Vec<String> = groups
+        .iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(what, names)| format!("{what:<8} {}", named(names)))
+        .collect();
+    if added.is_empty() && removed.is_empty() && changed.is_empty() {
+        lines.insert(0, "Nothing changed.".to_owned());
+    }
+    lines
+}
+
+/// Why servers that ran no longer do.
+fn ended(changes: &Changes, discovery: &Discovery) -> Vec<String> {
+    let why = |name: &String| {
+        let (shown, word) = (excerpt(name, 60), shell_word(name));
+        match discovery.server(name).map(Server::state) {
+            Some(State::Untrusted) => {
+                format!("{shown} was stopped: its definition waits for your approval. /mcp trust {word}")
+            }
+            Some(State::Invalid) => {
+                format!("{shown} was stopped: it cannot be used as it is written. /mcp why {word}")
+            }
+            Some(State::Disabled | State::Enabled) | None => format!("{shown} was stopped."),
+        }
+    };
+    changes.removed.iter().map(why).collect()
+}
+
+/// What a reload would do now, in one line; none if it would do nothing. Reads files.
+pub(super) fn pending(context: &Context, session: &Session) -> Option<String> {
+    would(&session.discovery(), &context.discover())
+}
+
+fn would(before: &Discovery, after: &Discovery) -> Option<String> {
+    let state = |discovery: &Discovery, name: &str| discovery.server(name).map(Server::state);
+    let runs = |discovery: &Discovery, name: &str| {
+        let server = discovery.server(name).filter(|server| server.state() == State::Enabled)?;
+        server.definition_hash(&discovery.project)
+    };
+    let names: BTreeSet<&str> =
+        before.servers.iter().chain(&after.servers).map(|server| server.name.as_str()).collect();
+    let [mut add, mut remove, mut restart, mut ask] = [const { Vec::new() }; 4];
+    for name in names {
+        let is_waiting = state(after, name) == Some(State::Untrusted);
+        let group = match (runs(before, name), runs(after, name)) {
+            (None, Some(_)) => &mut add,
+            (Some(one), Some(other)) if one != other => &mut restart,
+            _ if is_waiting && state(before, name) != Some(State::Untrusted) => &mut ask,
+            (Some(_), None) => &mut remove,
+            _ => continue,
+        };
+        group.push(excerpt(name, 60));
+    }
+    let groups = [("start", add), ("stop", remove), ("restart", restart), ("ask about", ask)];
+    let said: Vec<String> = groups
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(what, names)| format!("{what} {}", names.join(", ")))
+        .collect();
+    (!said.is_empty()).then(|| format!("The configuration changed: /mcp reload would {}", said.join("; ")))
+}

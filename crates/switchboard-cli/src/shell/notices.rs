@@ -1,0 +1,124 @@
+//! What happens to servers while somebody sits there, in words: who came up, who failed, who needs something.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use switchboard::connect::{Event, Status};
+use switchboard::notice::Notice;
+use switchboard::session::{Events, Session};
+use switchboard::visible::{excerpt, shell_word};
+
+use super::servers::{Standing, standing};
+use super::words;
+use crate::commands::s;
+use crate::printer::FAINT;
+
+/// What happens from now on, as lines to show. Nobody is told the same thing twice.
+#[derive(Debug)]
+pub(crate) struct Notices {
+    session: Session,
+    events: Events,
+    told: Told,
+}
+
+/// What was said last of each server, by whoever said it. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Told(Arc<Mutex<BTreeMap<String, &'static str>>>);
+
+impl Told {
+    /// Notes that this was said. False if it was known already.
+    pub(super) fn note(&self, server: &str, status: &Status) -> bool {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.insert(server.to_owned(), kind(status)) != Some(kind(status))
+    }
+
+    fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+impl Notices {
+    pub(super) fn new(session: &Session, told: &Told) -> Self {
+        Self { session: session.clone(), events: session.events(), told: told.clone() }
+    }
+
+    /// The next lines; none when the session is over.
+    pub(crate) async fn next(&mut self) -> Option<Vec<String>> {
+        loop {
+            let event = self.events.next().await?;
+            let lines = match event {
+                Event::Status { server, status } => {
+                    // So that what it offers is counted.
+                    self.session.settled(Some(Duration::ZERO)).await;
+                    self.status(&server, &status)
+                }
+                Event::Said { server, notice: Notice::Log { level, data, .. } } if is_grave(&level) => {
+                    let words = data.value().as_str().map_or_else(|| data.as_str().to_owned(), str::to_owned);
+                    vec![format!("{FAINT}{} says: {}{FAINT:#}", excerpt(&server, 60), excerpt(&words, 300))]
+                }
+                Event::Missed { .. } => {
+                    self.told.forget();
+                    Vec::new()
+                }
+                Event::Problem { problem } => {
+                    vec![format!("{FAINT}{}{FAINT:#}", excerpt(&problem.message, 300))]
+                }
+                Event::Said { .. } | Event::TooLarge { .. } => Vec::new(),
+            };
+            if !lines.is_empty() {
+                return Some(lines);
+            }
+        }
+    }
+
+    fn status(&self, server: &str, status: &Status) -> Vec<String> {
+        // On the way somewhere; where it arrives is told.
+        if matches!(status, Status::Connecting | Status::Stopped | Status::Dormant) {
+            return Vec::new();
+        }
+        if !self.told.note(server, status) {
+            return Vec::new();
+        }
+        let reports = self.session.servers();
+        // One that is gone stands nowhere.
+        let Some(report) = reports.iter().find(|report| report.name == server) else { return Vec::new() };
+        lines(server, status, report.n_tools)
+    }
+}
+
+/// What tells one state from another, for somebody who is told of changes.
+const fn kind(status: &Status) -> &'static str {
+    match status {
+        Status::Waiting(_) => "waiting",
+        other => other.as_str(),
+    }
+}
+
+fn is_grave(level: &str) -> bool {
+    matches!(level, "error" | "critical" | "alert" | "emergency")
+}
+
+/// How a server stands, for somebody who wants to use it.
+pub(super) fn lines(server: &str, status: &Status, n_tools: usize) -> Vec<String> {
+    let Standing { mark, word, style } = standing(status);
+    let (name, typed) = (excerpt(server, 60), shell_word(server));
+    let mark = format!("{style}{mark}{style:#}");
+    match status {
+        Status::Connected => vec![format!("{mark} {name} connected, {n_tools} tool{}", s(n_tools))],
+        Status::NeedsLogin(_) => vec![format!("{mark} {name} needs login: /mcp reauth {typed}")],
+        Status::Waiting(fault) | Status::Failed(fault) | Status::Suspended(fault) => {
+            let mut lines = vec![format!("{mark} Failed to connect to \"{name}\": {}", said(&fault.message))];
+            lines.extend(fault.hint.iter().map(|hint| format!("  hint: {}", said(hint))));
+            if matches!(status, Status::Waiting(_)) {
+                lines.push("  it is tried again by itself".to_owned());
+            }
+            lines
+        }
+        Status::Dormant | Status::Connecting | Status::Stopped => vec![format!("{mark} {name} {word}")],
+    }
+}
+
+fn said(text: &str) -> String {
+    excerpt(&words::in_session(text), 300)
+}
