@@ -71,7 +71,7 @@ impl Session {
 
     /// Asks a server to log from this level on. Servers of the modern protocol are told with each request instead.
     pub async fn log_from(&self, server: &str, level: &str) -> Result<(), CallError> {
-        self.on(server, |link| async move { link.set_log_level(level).await }).await
+        self.on(server, "logging/setLevel", |link| async move { link.set_log_level(level).await }).await
     }
 
     fn seen(&self, server: &str) -> Result<Handle, CallError> {
