@@ -44,6 +44,15 @@ pub(crate) struct Global {
     /// Never use colour
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) no_color: bool,
+    /// Add what happens to this file, as JSON lines
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        global = true,
+        help_heading = "Global options"
+    )]
+    pub(crate) log_file: Option<PathBuf>,
     /// Approve every server for this run (also: `SWITCHBOARD_TRUST=1`)
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) trust: bool,
@@ -157,6 +166,8 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         shell: ShellArg,
     },
+    /// Be one MCP server that fronts all the others
+    Serve(Serve),
     /// Be a built-in server on standard input and output
     #[command(hide = true)]
     Builtin {
@@ -175,6 +186,31 @@ pub(crate) enum Command {
         #[arg(value_enum, default_value = "mcp")]
         file: SchemaArg,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  switchboard serve                          for a client that starts it as a program
+  switchboard serve --http                   over HTTP, on this machine only
+  switchboard serve --http 0.0.0.0:8080 --token \"$TOKEN\" --host gate.example
+  switchboard serve --only time --raw-names  one server under its own names")]
+pub(crate) struct Serve {
+    /// Serve over HTTP at /mcp instead of standard input and output
+    #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
+    pub(crate) http: Option<String>,
+    /// What clients have to send as `Authorization: Bearer TOKEN`; needed beyond this machine
+    #[arg(long, requires = "http")]
+    pub(crate) token: Option<String>,
+    /// Another name this machine is reached by
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub(crate) host: Vec<String>,
+    /// Only these servers
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    pub(crate) only: Vec<String>,
+    /// Leave names and addresses as the server has them; for one server
+    #[arg(long)]
+    pub(crate) raw_names: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

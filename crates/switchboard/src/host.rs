@@ -9,6 +9,7 @@ mod ruled;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::Arc;
 
 use crate::json::Json;
 
@@ -45,8 +46,49 @@ pub trait Host: Send + Sync + 'static {
         Box::pin(std::future::ready(Visited::Declined))
     }
 
+    /// A question as it came, for a host that passes it on to somebody who speaks the protocol; nothing if it is to be
+    /// taken apart and asked with the other methods.
+    fn pass(&self, _question: Passed) -> Option<Reply<'_, Result<Json, Refusal>>> {
+        None
+    }
+
     /// A question to the model: the parameters of `sampling/createMessage`, and its result or why not.
     fn sample(&self, server: String, params: Json) -> Reply<'_, Result<Json, String>>;
+}
+
+/// A question of a server, as it came.
+#[derive(Debug, Clone)]
+pub struct Passed {
+    /// The server, by its configured name.
+    pub server: String,
+    /// What it asks.
+    pub method: String,
+    /// Its parameters.
+    pub params: Option<Json>,
+}
+
+/// Why a question gets no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The number of the protocol for it.
+    pub code: i64,
+    /// In words.
+    pub message: String,
+}
+
+/// On whose behalf a request is made: who answers what the server asks about it.
+#[derive(Clone)]
+pub struct Behalf {
+    /// Requests of the same owner may answer for each other, where a server does not say which one it asks about.
+    pub owner: u64,
+    /// Who answers.
+    pub host: Arc<dyn Host>,
+}
+
+impl std::fmt::Debug for Behalf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Behalf").field("owner", &self.owner).finish_non_exhaustive()
+    }
 }
 
 /// A page to log in at.
@@ -130,6 +172,20 @@ pub enum Permit {
     },
     /// Nobody can say now: the call is not made, and is handed back so that it can be asked for later.
     Defer,
+}
+
+impl Permit {
+    /// The word in reports.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Session => "session",
+            Self::Always => "always",
+            Self::Deny { .. } => "denied",
+            Self::Refuse { .. } => "refused",
+            Self::Defer => "deferred",
+        }
+    }
 }
 
 /// What a host can be asked.

@@ -84,6 +84,74 @@ impl Json {
         Self(Bytes::copy_from_slice(&self.0))
     }
 
+    /// The fields of an object, in order; nothing for what is no object.
+    pub fn fields(&self) -> Vec<(String, Self)> {
+        fields(self)
+    }
+
+    /// The value under a key of an object. Of a key that comes twice the last one counts.
+    pub fn get(&self, key: &str) -> Option<Self> {
+        let [value] = object(self.as_str(), [key])?;
+        value.map(|value| self.part(value))
+    }
+
+    /// The values of a list; nothing for what is none.
+    pub fn items(&self) -> Option<Vec<Self>> {
+        Some(list(self.as_str())?.into_iter().map(|item| self.part(item)).collect())
+    }
+
+    /// The text it stands for; nothing for what is no string.
+    pub fn text(&self) -> Option<String> {
+        string(self.read().ok()?)
+    }
+
+    /// An object with these fields, in this order.
+    pub fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
+        let mut text = String::from("{");
+        for (name, value) in fields {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(&Value::from(name).to_string());
+            text.push(':');
+            text.push_str(value.as_str());
+        }
+        text.push('}');
+        Self(Bytes::from(text))
+    }
+
+    /// A list of these.
+    pub fn list<'a>(items: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut text = String::from("[");
+        for item in items {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(item.as_str());
+        }
+        text.push(']');
+        Self(Bytes::from(text))
+    }
+
+    /// The same object with a field set, in its place if it is there, else at the end.
+    #[must_use]
+    pub fn with(&self, key: &str, value: Self) -> Self {
+        let mut fields = self.fields();
+        match fields.iter_mut().rev().find(|(name, _)| name == key) {
+            Some((_, old)) => *old = value,
+            None => fields.push((key.to_owned(), value)),
+        }
+        Self::object(fields.iter().map(|(name, value)| (name.as_str(), value.clone())))
+    }
+
+    /// The same object without a field.
+    #[must_use]
+    pub fn without(&self, key: &str) -> Self {
+        let fields = self.fields();
+        let kept = fields.iter().filter(|(name, _)| name != key);
+        Self::object(kept.map(|(name, value)| (name.as_str(), value.clone())))
+    }
+
     /// A part of it, sharing the bytes.
     #[must_use]
     pub fn part(&self, part: &RawValue) -> Self {
@@ -126,6 +194,35 @@ pub(crate) fn object<'a, const N: usize>(
 ) -> Option<[Option<&'a RawValue>; N]> {
     let pick = Pick { keys, list: None };
     serde_json::Deserializer::from_str(text).deserialize_map(pick).ok().map(|(found, _)| found)
+}
+
+/// The fields of an object, in order; nothing for what is no object.
+pub(crate) fn fields(object: &Json) -> Vec<(String, Json)> {
+    struct Fields<'a>(Vec<(String, &'a RawValue)>);
+    impl<'de> Deserialize<'de> for Fields<'de> {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Visit;
+            impl<'de> serde::de::Visitor<'de> for Visit {
+                type Value = Fields<'de>;
+                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str("an object")
+                }
+                fn visit_map<A: serde::de::MapAccess<'de>>(
+                    self,
+                    mut map: A,
+                ) -> Result<Self::Value, A::Error> {
+                    let mut fields = Vec::new();
+                    while let Some(entry) = map.next_entry()? {
+                        fields.push(entry);
+                    }
+                    Ok(Fields(fields))
+                }
+            }
+            deserializer.deserialize_map(Visit)
+        }
+    }
+    let Ok(Fields(fields)) = object.read::<Fields<'_>>() else { return Vec::new() };
+    fields.into_iter().map(|(name, value)| (name, object.part(value))).collect()
 }
 
 /// As [`object`], with the elements of one list in it found on the way, so that a long one is walked through once less.
@@ -321,6 +418,23 @@ mod tests {
             let units: Vec<_> = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
             prop_assert_eq!(string(raw(&format!("\"{}\"", units.concat()))), Some(text));
         }
+    }
+
+    #[test]
+    fn an_object_is_changed_in_one_place_and_stays_as_it_was_elsewhere() {
+        let object = Json::from_text(r#"{"b": 1.0,"a":123456789012345678901234567890,"c":[1, 2]}"#).unwrap();
+        assert_eq!(object.with("a", Json::null()).as_str(), r#"{"b":1.0,"a":null,"c":[1, 2]}"#);
+        let more = object.with("\"", Json::list([&Json::null(), &Json::null()]));
+        let expected = r#"{"b":1.0,"a":123456789012345678901234567890,"c":[1, 2],"\"":[null,null]}"#;
+        assert_eq!(more.as_str(), expected);
+        assert_eq!(
+            more.without("\"").without("b").without("c").as_str(),
+            r#"{"a":123456789012345678901234567890}"#
+        );
+        assert_eq!(object.get("c").unwrap().items().unwrap().len(), 2);
+        assert_eq!((object.get("d"), object.items(), object.text()), (None, None, None));
+        assert_eq!(Json::from_text(r#""x\u0041""#).unwrap().text().as_deref(), Some("xA"));
+        assert_eq!(Json::object([]).as_str(), "{}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Command;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
 use serde_json::Value;
-use switchboard::catalog::{Catalog, Of};
+use switchboard::catalog::{Catalog, Entry, Of};
 use switchboard::declared::Switch;
 use switchboard::offer::Prompt;
 use switchboard::{
@@ -55,7 +55,8 @@ fn place(verb: &str, argument: &str) -> Option<Place> {
         ("status", "names") => Place::Servers(Which::Any),
         ("tools" | "resources" | "prompts", "servers")
         | ("test" | "reconnect" | "logs", "name")
-        | ("call" | "read" | "prompt", "server") => Place::Servers(Which::Connectable),
+        | ("call" | "read" | "prompt", "server")
+        | ("chat", "only") => Place::Servers(Which::Connectable),
         ("reauth" | "unauth", "name") => Place::Servers(Which::Remote),
         ("trust", "names") => Place::Servers(Which::Waiting),
         ("untrust", "names") => Place::Servers(Which::Approved),
@@ -232,18 +233,23 @@ fn aside(which: Which, discovery: &Discovery) -> Vec<Offer> {
     offers
 }
 
-/// Tools by name; by server and tool for those who begin so.
+/// Tools by name; by server and tool, or by the tool alone, for those who begin so.
 fn tools(catalog: &Catalog, typed: &Typed, word: &str) -> Vec<Offer> {
     let entries = catalog
         .tools
         .iter()
         .filter(|entry| typed.server.as_ref().is_none_or(|server| *server == entry.server));
     let is_name = catalog.tools.iter().any(|entry| entry.name.starts_with(word));
+    let whole = |entry: &Entry| format!("{}/{}", entry.server, entry.tool.name);
+    let is_whole = catalog.tools.iter().any(|entry| whole(entry).starts_with(word));
     entries
         .map(|entry| {
             let help = entry.tool.title.as_deref().or(entry.tool.description.as_deref()).unwrap_or_default();
-            let spelling =
-                if is_name { entry.name.clone() } else { format!("{}/{}", entry.server, entry.tool.name) };
+            let spelling = match (is_name, is_whole) {
+                (true, _) => entry.name.clone(),
+                (false, true) => whole(entry),
+                (false, false) => entry.tool.name.clone(),
+            };
             Offer::new(spelling, help)
         })
         .collect()

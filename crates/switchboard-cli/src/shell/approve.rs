@@ -1,10 +1,10 @@
-//! `/approve`: which calls are asked about, and rules for that.
+//! `/approve`: which calls are asked about, what was said yes to for longer, and rules for that.
 
-use switchboard::calls::Decision;
+use switchboard::calls::{By, Decision, GrantKind, Ruling, Standing};
 use switchboard::catalog::Entry;
-use switchboard::config::settings::{Rule, Settings};
-use switchboard::declared::{Approval, Conduct};
-use switchboard::session::Session;
+use switchboard::config::edit::SettingsFile;
+use switchboard::config::settings::Rule;
+use switchboard::session::{Grant, Session};
 use switchboard::visible::excerpt;
 
 use super::Front;
@@ -18,109 +18,74 @@ use crate::table::{Cell, Table};
 /// Every tool of a server, in a rule.
 const ALL: &str = "*";
 
-/// Where a rule comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
-    SettingsTool,
-    SettingsServer,
-    EntryTool,
-    EntryServer,
-    Default,
-}
-
-impl Source {
-    const fn words(self) -> &'static str {
-        match self {
-            Self::SettingsTool => "your settings, for this tool",
-            Self::SettingsServer => "your settings, for its server",
-            Self::EntryTool => "the server's entry, for this tool",
-            Self::EntryServer => "the server's entry",
-            Self::Default => "no rule says otherwise",
-        }
-    }
-}
-
-/// The rule for a tool, and where it comes from. The same order as when a call is decided.
-fn in_force(server: &str, tool: &str, conduct: &Conduct, settings: &Settings) -> (Rule, Source) {
-    let rules = settings.approval.get(server);
-    if let Some(rule) = rules.and_then(|rules| rules.get(tool)) {
-        return (*rule, Source::SettingsTool);
-    }
-    if let Some(rule) = rules.and_then(|rules| rules.get(ALL)) {
-        return (*rule, Source::SettingsServer);
-    }
-    if let Some(approval) = conduct.tools.approval.get(tool) {
-        return (rule(*approval), Source::EntryTool);
-    }
-    match conduct.approval {
-        Approval::Auto => (Rule::Auto, Source::Default),
-        other => (rule(other), Source::EntryServer),
-    }
-}
-
-const fn rule(approval: Approval) -> Rule {
-    match approval {
-        Approval::Auto => Rule::Auto,
-        Approval::Writes => Rule::Writes,
-        Approval::Never => Rule::Never,
-    }
-}
-
-const fn word(rule: Rule) -> &'static str {
+const fn word(rule: Option<Rule>) -> &'static str {
     match rule {
-        Rule::Auto => "auto",
-        Rule::Writes => "writes",
-        Rule::Never => "never",
-        Rule::Deny => "deny",
+        Some(Rule::Auto) => "auto",
+        Some(Rule::Writes) => "writes",
+        Some(Rule::Never) => "never",
+        Some(Rule::Deny) | None => "deny",
     }
 }
 
-const fn meaning(rule: Rule) -> &'static str {
+const fn meaning(rule: Option<Rule>) -> &'static str {
     match rule {
-        Rule::Auto => "asked each time",
-        Rule::Writes => "asked unless it says that it only reads",
-        Rule::Never => "runs without asking",
-        Rule::Deny => "never runs",
+        Some(Rule::Auto) => "asked each time",
+        Some(Rule::Writes) => "asked unless it says that it only reads",
+        Some(Rule::Never) => "runs without asking",
+        Some(Rule::Deny) | None => "never runs",
     }
 }
 
 /// What happens when the model calls a tool, in words.
 pub(super) fn words(session: &Session, entry: &Entry) -> String {
-    let discovery = session.discovery();
-    let spec = discovery.server(&entry.server).and_then(|server| server.definition.as_ref().ok());
-    let conduct = spec.map(|spec| spec.conduct.clone()).unwrap_or_default();
-    let (rule, source) = in_force(&entry.server, &entry.tool.name, &conduct, &discovery.settings);
-    let now = match session.decision(entry) {
+    let Ruling { decision, by } = session.explain(entry);
+    let now = match decision {
         Decision::Run => "runs without asking",
         Decision::Ask => "you are asked",
         Decision::Deny { .. } => "never runs",
     };
-    format!("{now} ({}: {})", word(rule), source.words())
+    format!("{now} ({}: {})", word(by.rule()), by.place())
 }
 
 pub(super) async fn run<F: Front>(turn: &mut Turn<'_, F>, line: ApproveLine) -> Result<(), CommandError> {
     match line {
-        ApproveLine { forget: Some(Forget::Forget { target }), .. } => change(turn, &target, None).await,
+        ApproveLine { forget: Some(Forget::Forget { target }), .. } => forget(turn, &target).await,
         ApproveLine { target: Some(target), rule: Some(rule), .. } => {
-            change(turn, &target, Some(rule.into())).await
+            change(turn, &target, rule.into()).await
         }
         ApproveLine { target, .. } => show(turn, target.as_deref()),
     }
 }
 
-/// What a target names: a server, and one of its tools.
-fn target<F: Front>(turn: &Turn<'_, F>, text: &str) -> Result<(String, Option<String>), CommandError> {
+/// A server, and one of its tools or all.
+struct Target {
+    server: String,
+    tool: Option<String>,
+}
+
+impl Target {
+    fn shown(&self) -> String {
+        let Self { server, tool } = self;
+        excerpt(&tool.as_ref().map_or_else(|| server.clone(), |tool| format!("{server}/{tool}")), 100)
+    }
+
+    fn covers(&self, server: &str, tool: &str) -> bool {
+        self.server == server && self.tool.as_deref().is_none_or(|wanted| wanted == tool)
+    }
+}
+
+fn target<F: Front>(turn: &Turn<'_, F>, text: &str) -> Result<Target, CommandError> {
     let discovery = turn.session.discovery();
     if discovery.server(text).is_some() {
-        return Ok((text.to_owned(), None));
+        return Ok(Target { server: text.to_owned(), tool: None });
     }
     if let Ok(entry) = turn.session.catalog().find(text, None) {
-        return Ok((entry.server.clone(), Some(entry.tool.name.clone())));
+        return Ok(Target { server: entry.server.clone(), tool: Some(entry.tool.name.clone()) });
     }
     // A rule may be there before its tool is.
     match text.split_once('/') {
         Some((server, tool)) if discovery.server(server).is_some() && !tool.is_empty() => {
-            Ok((server.to_owned(), Some(tool.to_owned())))
+            Ok(Target { server: server.to_owned(), tool: Some(tool.to_owned()) })
         }
         _ => Err(unknown_server(&discovery, text)),
     }
@@ -128,111 +93,102 @@ fn target<F: Front>(turn: &Turn<'_, F>, text: &str) -> Result<(String, Option<St
 
 fn show<F: Front>(turn: &Turn<'_, F>, text: Option<&str>) -> Result<(), CommandError> {
     let meant = text.map(|text| target(turn, text)).transpose()?;
-    let discovery = turn.session.discovery();
+    let is_meant = |server: &str, tool: &str| meant.as_ref().is_none_or(|meant| meant.covers(server, tool));
     let catalog = turn.session.catalog();
-    let is_meant = |entry: &&Entry| match &meant {
-        None => true,
-        Some((server, None)) => entry.server == *server,
-        Some((server, Some(tool))) => entry.server == *server && entry.tool.name == *tool,
-    };
     let mut table = Table::new(&[("TOOL", 20), ("RULE", 6), ("MEANS", 20), ("FROM", 10)]).keep(2);
-    for entry in catalog.tools.iter().filter(is_meant) {
-        let spec = discovery.server(&entry.server).and_then(|server| server.definition.as_ref().ok());
-        let conduct = spec.map(|spec| spec.conduct.clone()).unwrap_or_default();
-        let (rule, source) = in_force(&entry.server, &entry.tool.name, &conduct, &discovery.settings);
-        let style = match rule {
-            Rule::Auto | Rule::Writes => WAITING,
-            Rule::Never => GOOD,
-            Rule::Deny => BAD,
-        };
-        let name = format!("{}/{}", entry.server, entry.tool.name);
-        table.row(vec![
-            Cell::styled(excerpt(&name, 100), STRONG),
-            Cell::styled(word(rule), style),
-            Cell::new(meaning(rule)),
-            Cell::styled(source.words(), FAINT),
-        ]);
+    let entries: Vec<&Entry> =
+        catalog.tools.iter().filter(|entry| is_meant(&entry.server, &entry.tool.name)).collect();
+    for entry in &entries {
+        table.row(row(entry, turn.session.explain(entry).by));
     }
     let printer = &turn.context.printer;
-    printer.data(&table.lines(printer.width))?;
-    for line in grants(&turn.session) {
-        printer.remark(&line);
+    if entries.is_empty() {
+        printer.remark("No tools.");
+    } else {
+        printer.data(&table.lines(printer.width))?;
     }
-    printer.remark("Change one: /approve SERVER[/TOOL] auto|writes|never|deny");
+    let grants = turn.session.grants();
+    for grant in grants.iter().filter(|grant| is_meant(&grant.server, &grant.tool)) {
+        printer.remark(&granted(grant));
+    }
+    printer.remark(
+        "Change one: /approve SERVER[/TOOL] auto|writes|never|deny; take it back: /approve forget ...",
+    );
     Ok(())
 }
 
-async fn change<F: Front>(
-    turn: &mut Turn<'_, F>,
-    text: &str,
-    rule: Option<Rule>,
-) -> Result<(), CommandError> {
-    let (server, tool) = target(turn, text)?;
-    let context = turn.context.clone();
-    let named = match &tool {
-        Some(tool) => format!("{server}/{tool}"),
-        None => server.clone(),
+fn row(entry: &Entry, by: By) -> Vec<Cell> {
+    let rule = by.rule();
+    let style = match rule {
+        Some(Rule::Auto | Rule::Writes) => WAITING,
+        Some(Rule::Never) => GOOD,
+        Some(Rule::Deny) | None => BAD,
     };
-    let is_changed = turn
-        .apart("writing", move || store::write(&context, &server, tool.as_deref().unwrap_or(ALL), rule))
-        .await?;
+    let name = format!("{}/{}", entry.server, entry.tool.name);
+    vec![
+        Cell::styled(excerpt(&name, 100), STRONG),
+        Cell::styled(word(rule), style),
+        Cell::new(meaning(rule)),
+        Cell::styled(by.place(), FAINT),
+    ]
+}
+
+/// A yes that is remembered, in words.
+fn granted(grant: &Grant) -> String {
+    let name = excerpt(&format!("{}/{}", grant.server, grant.tool), 100);
+    let kind = match grant.kind {
+        GrantKind::Session => "for this session",
+        GrantKind::Always => "for good",
+    };
+    let standing = match grant.standing {
+        Standing::Holds => "",
+        Standing::Changed => "; it has changed since, so you are asked again",
+        Standing::Unseen => "; it is not there now",
+    };
+    format!("{name}: you said yes {kind}{standing}")
+}
+
+/// Writes a rule into the user's settings.
+async fn change<F: Front>(turn: &mut Turn<'_, F>, text: &str, rule: Rule) -> Result<(), CommandError> {
+    let target = target(turn, text)?;
+    let shown = target.shown();
+    let file = SettingsFile::of(&turn.context.env);
+    let path = turn.context.env.display(file.path());
+    let write = move || {
+        let tool = target.tool.as_deref().unwrap_or(ALL);
+        Ok(file.set_rule(&target.server, tool, rule)?)
+    };
+    turn.apart("writing", write).await?;
+    heed(turn).await?;
+    turn.context.printer.remark(&format!("{shown}: {} ({path})", meaning(Some(rule))));
+    Ok(())
+}
+
+/// Takes back a rule, and every yes that is remembered.
+async fn forget<F: Front>(turn: &mut Turn<'_, F>, text: &str) -> Result<(), CommandError> {
+    let target = target(turn, text)?;
+    let mut taken = 0;
     let session = turn.session.clone();
-    turn.wait("reading the configuration", session.reload()).await?;
-    let said = match (rule, is_changed) {
-        (Some(rule), _) => format!("{}: {}", excerpt(&named, 100), meaning(rule)),
-        (None, true) => format!("{}: the rule is gone", excerpt(&named, 100)),
-        (None, false) => format!("{}: there was no rule", excerpt(&named, 100)),
+    for grant in session.grants().iter().filter(|grant| target.covers(&grant.server, &grant.tool)) {
+        taken += turn.wait("writing", session.forget_grant(&grant.server, &grant.tool)).await??;
+    }
+    let shown = target.shown();
+    let file = SettingsFile::of(&turn.context.env);
+    let remove = move || Ok(file.remove_rule(&target.server, target.tool.as_deref().unwrap_or(ALL))?);
+    let had_rule = turn.apart("writing", remove).await?;
+    heed(turn).await?;
+    let rule = if had_rule { "the rule is gone" } else { "there was no rule" };
+    let yes = match taken {
+        0 => String::new(),
+        1 => "; so is the yes you gave".to_owned(),
+        n => format!("; so are {n} times you said yes"),
     };
-    turn.context.printer.remark(&said);
+    turn.context.printer.remark(&format!("{shown}: {rule}{yes}"));
     Ok(())
 }
 
-/// What was approved for good or for this session.
-const fn grants(_session: &Session) -> Vec<String> {
-    Vec::new()
-}
-
-/// Where rules are kept.
-mod store {
-    use switchboard::config::settings::Rule;
-
-    use super::{ALL, word};
-    use crate::commands::Context;
-    use crate::error::CommandError;
-
-    /// Writes a rule into the user's settings, or takes it out. True if something changed.
-    pub(super) fn write(
-        context: &Context,
-        server: &str,
-        tool: &str,
-        rule: Option<Rule>,
-    ) -> Result<bool, CommandError> {
-        let path = context.env.display(&context.env.switchboard_home().join("settings.json"));
-        let tool = if tool == ALL { "*" } else { tool };
-        let wanted = serde_json::json!({"approval": {server: {tool: rule.map(word)}}});
-        Err(CommandError::usage("not-written", format!("write it into {path} yourself: {wanted}")))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-
-    #[test]
-    fn the_rule_that_counts_says_where_it_comes_from() {
-        let mut settings = Settings::default();
-        let mut conduct = Conduct::default();
-        let at = |conduct: &Conduct, settings: &Settings| in_force("s", "t", conduct, settings);
-        assert_eq!(at(&conduct, &settings), (Rule::Auto, Source::Default));
-        conduct.approval = Approval::Writes;
-        assert_eq!(at(&conduct, &settings), (Rule::Writes, Source::EntryServer));
-        conduct.tools.approval.insert("t".to_owned(), Approval::Never);
-        assert_eq!(at(&conduct, &settings), (Rule::Never, Source::EntryTool));
-        settings.approval.insert("s".to_owned(), BTreeMap::from([(ALL.to_owned(), Rule::Auto)]));
-        assert_eq!(at(&conduct, &settings), (Rule::Auto, Source::SettingsServer));
-        settings.approval.insert("s".to_owned(), BTreeMap::from([("t".to_owned(), Rule::Deny)]));
-        assert_eq!(at(&conduct, &settings), (Rule::Deny, Source::SettingsTool));
-    }
+/// Makes the session go by what was just written.
+async fn heed<F: Front>(turn: &mut Turn<'_, F>) -> Result<(), CommandError> {
+    let session = turn.session.clone();
+    turn.wait("reading the configuration", session.reload()).await.map(drop)
 }

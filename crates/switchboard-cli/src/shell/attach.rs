@@ -76,7 +76,7 @@ mod tests {
         let check = |text: &str, expected: &[&str]| assert_eq!(references(text), expected, "{text}");
         check("what does @demo:note://one say, and @note://two?", &["demo:note://one", "note://two"]);
         check("mail me@example.com or @somebody", &[]);
-        check("(see @file:///a/b.txt)", &[]);
+        check("(see @file:///a/b.txt)", &["file:///a/b.txt"]);
         check("see @file:///a/b.txt.", &["file:///a/b.txt"]);
     }
 }

@@ -1,7 +1,6 @@
 //! What a change of the configuration does to a session that runs: only what changed is restarted, and it is said what
 //! that was.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use switchboard::connect::{Changes, Status};
@@ -11,7 +10,7 @@ use switchboard::{Discovery, Server, State};
 
 use super::turn::Turn;
 use super::{Front, notices};
-use crate::commands::{Context, online};
+use crate::commands::online;
 use crate::error::CommandError;
 
 /// Somebody who changed something waits so long for what comes of it.
@@ -89,17 +88,14 @@ fn started(changes: &Changes) -> Vec<String> {
 
 /// What a reload did, by what it did.
 fn told(changes: &Changes) -> Vec<String> {
-    let Changes { added, removed, changed, kept, waiting } = changes;
-    let groups =
-        [("added", added), ("removed", removed), ("changed", changed), ("kept", kept), ("waiting", waiting)];
-    let named =
-        |names: &Vec<String>| names.iter().map(|name| excerpt(name, 60)).collect::<Vec<_>>().join(", ");
+    let Changes { added, removed, changed, kept, .. } = changes;
+    let groups = [("added", added), ("removed", removed), ("changed", changed), ("kept", kept)];
     let mut lines: Vec<String> = groups
         .iter()
         .filter(|(_, names)| !names.is_empty())
         .map(|(what, names)| format!("{what:<8} {}", named(names)))
         .collect();
-    if added.is_empty() && removed.is_empty() && changed.is_empty() {
+    if changes.is_empty() {
         lines.insert(0, "Nothing changed.".to_owned());
     }
     lines
@@ -122,36 +118,23 @@ fn ended(changes: &Changes, discovery: &Discovery) -> Vec<String> {
     changes.removed.iter().map(why).collect()
 }
 
-/// What a reload would do now, in one line; none if it would do nothing. Reads files.
-pub(super) fn pending(context: &Context, session: &Session) -> Option<String> {
-    would(&session.discovery(), &context.discover())
-}
-
-fn would(before: &Discovery, after: &Discovery) -> Option<String> {
-    let state = |discovery: &Discovery, name: &str| discovery.server(name).map(Server::state);
-    let runs = |discovery: &Discovery, name: &str| {
-        let server = discovery.server(name).filter(|server| server.state() == State::Enabled)?;
-        server.definition_hash(&discovery.project)
-    };
-    let names: BTreeSet<&str> =
-        before.servers.iter().chain(&after.servers).map(|server| server.name.as_str()).collect();
-    let [mut add, mut remove, mut restart, mut ask] = [const { Vec::new() }; 4];
-    for name in names {
-        let is_waiting = state(after, name) == Some(State::Untrusted);
-        let group = match (runs(before, name), runs(after, name)) {
-            (None, Some(_)) => &mut add,
-            (Some(one), Some(other)) if one != other => &mut restart,
-            _ if is_waiting && state(before, name) != Some(State::Untrusted) => &mut ask,
-            (Some(_), None) => &mut remove,
-            _ => continue,
-        };
-        group.push(excerpt(name, 60));
-    }
-    let groups = [("start", add), ("stop", remove), ("restart", restart), ("ask about", ask)];
+/// What a reload would do now, in one line; none if it would do nothing. Starts and stops nothing.
+pub(super) async fn pending(session: &Session) -> Option<String> {
+    let changes = session.preview_reload().await;
+    let before = session.discovery();
+    let is_new = |name: &&String| before.server(name).map(Server::state) != Some(State::Untrusted);
+    let waiting: Vec<String> = changes.waiting.iter().filter(is_new).cloned().collect();
+    let stopped = changes.removed.iter().filter(|name| !waiting.contains(name)).cloned().collect();
+    let groups =
+        [("start", changes.added), ("stop", stopped), ("restart", changes.changed), ("ask about", waiting)];
     let said: Vec<String> = groups
-        .into_iter()
+        .iter()
         .filter(|(_, names)| !names.is_empty())
-        .map(|(what, names)| format!("{what} {}", names.join(", ")))
+        .map(|(what, names)| format!("{what} {}", named(names)))
         .collect();
     (!said.is_empty()).then(|| format!("The configuration changed: /mcp reload would {}", said.join("; ")))
+}
+
+fn named(names: &[String]) -> String {
+    names.iter().map(|name| excerpt(name, 60)).collect::<Vec<_>>().join(", ")
 }

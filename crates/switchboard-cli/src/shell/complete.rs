@@ -216,7 +216,12 @@ fn by_command(live: &Live, words: &[String]) -> Vec<(String, String)> {
     let typed = Typed::read(command.clone(), before);
     let asked = Arc::new(Asked { typed, known: Known::Live(live.clone()) });
     let command = if name == "mcp" { attach(command, &asked) } else { attach_verb(command, name, &asked) };
-    completed(command, words, Some(live.env.cwd())).unwrap_or_default()
+    let mut found = completed(command, words, Some(live.env.cwd())).unwrap_or_default();
+    // A rule follows what it is for.
+    if name == "approve" && words.len() > 2 {
+        found.retain(|(value, _)| value != "forget");
+    }
+    found
 }
 
 /// The question to a server about the value of a prompt's argument.

@@ -169,7 +169,7 @@ pub(crate) struct PromptLine {
 /// See which calls are asked about; change the rule of a server or a tool.
 #[derive(Debug, Parser)]
 #[command(name = "/approve", bin_name = "/approve", disable_version_flag = true)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct ApproveLine {
     #[command(subcommand)]
     pub(crate) forget: Option<Forget>,
@@ -227,9 +227,20 @@ pub(crate) struct SaveLine {
     pub(crate) file: PathBuf,
 }
 
+/// Verbs that do a little more or less in a session, where servers are connected already.
+const ABOUT_HERE: &[(&str, &str)] = &[
+    ("list", "List every server and how it stands"),
+    ("status", "Tell how each server stands, and what to do"),
+    ("tools", "List the tools; /tools can do more"),
+    ("resources", "List the resources"),
+    ("prompts", "List the prompts"),
+];
+
 /// The verbs of `/mcp`, without those that make no sense here.
 pub(crate) fn mcp_command() -> clap::Command {
-    let command = McpLine::command();
+    let command = ABOUT_HERE.iter().fold(McpLine::command(), |command, (verb, about)| {
+        command.mut_subcommand(verb, |verb| verb.about(*about))
+    });
     NOT_HERE.iter().fold(command, |command, verb| {
         if command.find_subcommand(verb).is_some() {
             command.mut_subcommand(verb, |verb| verb.hide(true))
@@ -282,7 +293,10 @@ fn command(name: &str, rest: &str) -> Result<Input, CommandError> {
     };
     Ok(match parsed {
         Ok(slash) => Input::Slash(Box::new(slash)),
-        Err(error) => Input::Told(words::in_session(&error.render().ansi().to_string()).into_owned()),
+        Err(error) => {
+            let text = error.render().ansi().to_string();
+            Input::Told(format!("{}\n", words::in_session(text.trim_end())))
+        }
     })
 }
 

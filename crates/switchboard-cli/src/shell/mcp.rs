@@ -1,10 +1,12 @@
 //! `/mcp`: the verbs of the command line on a session that runs. Changes take effect at once.
 
 use std::collections::BTreeSet;
+use std::time::SystemTime;
 
-use switchboard::Explain;
 use switchboard::auth::Wishes;
+use switchboard::connect::{Event, Status};
 use switchboard::visible::excerpt;
+use switchboard::wire::{Direction, End, Kind, Passage};
 
 use super::line::{McpLine, Verb, mcp_command};
 use super::turn::Turn;
@@ -12,7 +14,7 @@ use super::{Front, calls, changes, servers, tools, words};
 use crate::args::{Add, Command, Import, Listing, Reauth, Test, Trust};
 use crate::commands::{add, connection, login, trust, wizard};
 use crate::error::CommandError;
-use crate::printer::{FAINT, harmless};
+use crate::printer::{FAINT, STRONG, harmless};
 
 pub(super) async fn run<F: Front>(turn: &mut Turn<'_, F>, line: McpLine) -> Result<(), CommandError> {
     turn.speak(line.how);
@@ -57,6 +59,7 @@ async fn shared<F: Front>(turn: &mut Turn<'_, F>, command: Command) -> Result<()
         | Command::Why { .. }
         | Command::Doctor { .. }) => turn.obey("reading the configuration", command).await,
         Command::Chat(_)
+        | Command::Serve(_)
         | Command::Completions { .. }
         | Command::Builtin { .. }
         | Command::Conformance { .. }
@@ -123,7 +126,19 @@ fn known<F: Front>(turn: &Turn<'_, F>, name: &str) -> Result<(), CommandError> {
 async fn reconnect<F: Front>(turn: &mut Turn<'_, F>, name: &str) -> Result<(), CommandError> {
     known(turn, name)?;
     let session = turn.session.clone();
-    turn.wait(&format!("reconnecting to {}", excerpt(name, 60)), session.reconnect(name)).await?;
+    let work = async {
+        let mut events = session.events();
+        session.reconnect(name).await;
+        // It stands as before until its owner has heard of it.
+        while let Some(event) = events.next().await {
+            match event {
+                Event::Status { server, status } if server == name && status != Status::Connected => break,
+                Event::Missed { .. } => break,
+                _ => {}
+            }
+        }
+    };
+    turn.wait(&format!("reconnecting to {}", excerpt(name, 60)), work).await?;
     changes::outcome(turn, &[name.to_owned()]).await
 }
 
@@ -192,22 +207,52 @@ async fn offers<F: Front>(
 fn logs<F: Front>(turn: &Turn<'_, F>, name: &str, lines: usize) -> Result<(), CommandError> {
     known(turn, name)?;
     let printer = &turn.context.printer;
-    let tail = tail(turn, name);
-    let all: Vec<&str> = tail.lines().collect();
-    if all.is_empty() {
-        printer.remark(&format!("\"{}\" wrote nothing to its standard error.", excerpt(name, 60)));
+    let shown = excerpt(name, 60);
+    let Some(logs) = turn.session.logs(name) else {
+        printer.remark(&format!("\"{shown}\" is in a file that was not read yet: /mcp reload"));
         return Ok(());
+    };
+    let wrote: Vec<String> = harmless(&logs.stderr).lines().map(str::to_owned).collect();
+    if wrote.is_empty() {
+        printer.remark(&format!("\"{shown}\" wrote nothing to its standard error."));
+    } else {
+        printer.remark_styled(&format!("{STRONG}standard error{STRONG:#}"));
+        printer.data(&last(&wrote, lines, 0))?;
     }
-    let before = all.len().saturating_sub(lines);
-    if before > 0 {
-        printer.remark_styled(&format!("{FAINT}({before} more before: -n {}){FAINT:#}", all.len()));
+    let now = SystemTime::now();
+    let passed: Vec<String> = logs.traffic.iter().map(|passage| passed(passage, now)).collect();
+    if !passed.is_empty() {
+        printer.remark_styled(&format!("{STRONG}traffic{STRONG:#}"));
+        printer.data(&last(&passed, lines, logs.n_earlier))?;
     }
-    Ok(printer.data(&[harmless(&all[before..].join("\n"))])?)
+    Ok(())
 }
 
-/// The end of its standard error, as far as the session knows it.
-fn tail<F: Front>(turn: &Turn<'_, F>, name: &str) -> String {
-    let report = turn.session.servers().into_iter().find(|report| report.name == name);
-    let Some(fault) = report.and_then(|report| report.status.fault().cloned()) else { return String::new() };
-    if fault.stderr.trim().is_empty() { fault.message() } else { fault.stderr.clone() }
+/// The last of some lines, after how many are left out.
+fn last(all: &[String], lines: usize, n_earlier: u64) -> Vec<String> {
+    let hidden = all.len().saturating_sub(lines);
+    let before = hidden as u64 + n_earlier;
+    let mut shown = Vec::new();
+    if before > 0 {
+        shown.push(format!("  {FAINT}({before} more before; -n shows more){FAINT:#}"));
+    }
+    shown.extend(all[hidden..].iter().map(|line| format!("  {line}")));
+    shown
+}
+
+/// One message: how long ago, which way, what, and how large.
+fn passed(passage: &Passage, now: SystemTime) -> String {
+    let ago = now.duration_since(passage.at).unwrap_or_default().as_secs();
+    let arrow = match passage.direction {
+        Direction::Sent => "->",
+        Direction::Received => "<-",
+    };
+    let id = passage.id.as_ref().map(|id| format!(" #{}", excerpt(id, 20))).unwrap_or_default();
+    let took = passage.took.map(|took| format!(", {} ms", took.as_millis())).unwrap_or_default();
+    let failed = if passage.kind == Kind::Answer(End::Error) { ", an error" } else { "" };
+    format!(
+        "{ago:>5} s ago {arrow} {}{id}, {} bytes{took}{failed}",
+        excerpt(&passage.what(), 100),
+        passage.bytes
+    )
 }

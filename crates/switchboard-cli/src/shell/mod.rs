@@ -10,7 +10,7 @@ mod line;
 mod mcp;
 mod notices;
 mod plain;
-mod question;
+pub(crate) mod question;
 mod servers;
 mod signature;
 mod talk;

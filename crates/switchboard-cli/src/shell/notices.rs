@@ -1,4 +1,4 @@
-//! What happens to servers while somebody sits there, in words: who came up, who failed, who needs something.
+//! What happens while somebody sits there, in words: who came up, who failed, who needs something, and that files changed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,19 +7,25 @@ use std::time::Duration;
 use switchboard::connect::{Event, Status};
 use switchboard::notice::Notice;
 use switchboard::session::{Events, Session};
+use switchboard::sources::watch::FilesChanged;
 use switchboard::visible::{excerpt, shell_word};
 
 use super::servers::{Standing, standing};
-use super::words;
+use super::{changes, words};
 use crate::commands::s;
-use crate::printer::FAINT;
+use crate::printer::{FAINT, WAITING};
 
 /// What happens from now on, as lines to show. Nobody is told the same thing twice.
 #[derive(Debug)]
 pub(crate) struct Notices {
     session: Session,
     events: Events,
+    files: FilesChanged,
     told: Told,
+    /// What happened and was not told yet.
+    event: Option<Event>,
+    /// Files changed, and it was not looked yet what that means.
+    is_due: bool,
 }
 
 /// What was said last of each server, by whoever said it. Clones share it.
@@ -40,35 +46,61 @@ impl Told {
 
 impl Notices {
     pub(super) fn new(session: &Session, told: &Told) -> Self {
-        Self { session: session.clone(), events: session.events(), told: told.clone() }
+        Self {
+            session: session.clone(),
+            events: session.events(),
+            files: session.watch_files(),
+            told: told.clone(),
+            event: None,
+            is_due: false,
+        }
     }
 
-    /// The next lines; none when the session is over.
+    /// The next lines; none when the session is over. May be given up and called again: nothing is lost.
     pub(crate) async fn next(&mut self) -> Option<Vec<String>> {
         loop {
-            let event = self.events.next().await?;
-            let lines = match event {
-                Event::Status { server, status } => {
-                    // So that what it offers is counted.
-                    self.session.settled(Some(Duration::ZERO)).await;
-                    self.status(&server, &status)
+            if self.is_due {
+                let line = changes::pending(&self.session).await;
+                self.is_due = false;
+                // What was written from here was heeded already.
+                if let Some(line) = line {
+                    return Some(vec![line]);
                 }
-                Event::Said { server, notice: Notice::Log { level, data, .. } } if is_grave(&level) => {
-                    let words = data.value().as_str().map_or_else(|| data.as_str().to_owned(), str::to_owned);
-                    vec![format!("{FAINT}{} says: {}{FAINT:#}", excerpt(&server, 60), excerpt(&words, 300))]
+            }
+            if self.event.is_none() {
+                tokio::select! {
+                    event = self.events.next() => self.event = Some(event?),
+                    _ = self.files.next() => self.is_due = true,
                 }
-                Event::Missed { .. } => {
-                    self.told.forget();
-                    Vec::new()
-                }
-                Event::Problem { problem } => {
-                    vec![format!("{FAINT}{}{FAINT:#}", excerpt(&problem.message, 300))]
-                }
-                Event::Said { .. } | Event::TooLarge { .. } => Vec::new(),
-            };
+            }
+            if matches!(self.event, Some(Event::Status { .. })) {
+                // So that what it offers is counted.
+                self.session.settled(Some(Duration::ZERO)).await;
+            }
+            let lines = self.event.take().map(|event| self.lines(event)).unwrap_or_default();
             if !lines.is_empty() {
                 return Some(lines);
             }
+        }
+    }
+
+    /// What to say of an event, if anything.
+    fn lines(&self, event: Event) -> Vec<String> {
+        match event {
+            Event::Status { server, status } => self.status(&server, &status),
+            Event::Said { server, notice: Notice::Log { level, data, .. } } if is_grave(&level) => {
+                let words = data.value().as_str().map_or_else(|| data.as_str().to_owned(), str::to_owned);
+                vec![format!("{FAINT}{} says: {}{FAINT:#}", excerpt(&server, 60), excerpt(&words, 300))]
+            }
+            Event::Problem { problem } => {
+                let word = problem.severity().as_str();
+                vec![format!("{WAITING}{word}{WAITING:#}: {}", said(&problem.message))]
+            }
+            Event::Missed { .. } => {
+                self.told.forget();
+                Vec::new()
+            }
+            Event::Said { .. } | Event::TooLarge { .. } => Vec::new(),
         }
     }
 

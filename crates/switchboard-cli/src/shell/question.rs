@@ -75,7 +75,7 @@ impl Host for Asker {
         Box::pin(async move {
             let reason = format!("nobody answered whether `{}` may be called", question.name);
             let answer = self.ask(|reply| Question::Permit { question, reply }).await;
-            answer.unwrap_or(Permit::Deny { reason })
+            answer.unwrap_or(Permit::Refuse { reason })
         })
     }
 
@@ -147,7 +147,7 @@ mod tests {
     async fn without_anybody_it_is_a_no() {
         let (asker, questions) = Asker::new("/work".into());
         drop(questions);
-        assert!(matches!(asker.permit(call()).await, Permit::Deny { .. }));
+        assert!(matches!(asker.permit(call()).await, Permit::Refuse { .. }));
         assert!(asker.sample("a".to_owned(), serde_json::json!({}).into()).await.is_err());
         assert!(!asker.abilities().sampling);
     }

@@ -84,9 +84,8 @@ fn rows<'d>(discovery: &'d Discovery, reports: &'d [ServerReport]) -> Vec<Row<'d
 }
 
 pub(super) async fn list<F: Front>(turn: &mut Turn<'_, F>) -> Result<(), CommandError> {
-    let (context, session) = (turn.context.clone(), turn.session.clone());
-    let pending = move || Ok(changes::pending(&context, &session));
-    let pending = turn.apart("reading the configuration", pending).await?;
+    let session = turn.session.clone();
+    let pending = turn.wait("reading the configuration", changes::pending(&session)).await?;
     let (discovery, reports) = (turn.session.discovery(), turn.session.servers());
     let printer = &turn.context.printer;
     let rows = rows(&discovery, &reports);
@@ -99,7 +98,8 @@ pub(super) async fn list<F: Front>(turn: &mut Turn<'_, F>) -> Result<(), Command
     let mut table = Table::new(&columns).keep(2);
     for row in &rows {
         let shown = ServerRow::from(row.server);
-        let tools = row.report.map_or(String::new(), |report| report.n_tools.to_string());
+        let counted = row.report.filter(|report| report.n_tools > 0 || report.status == Status::Connected);
+        let tools = counted.map(|report| report.n_tools.to_string()).unwrap_or_default();
         table.row(vec![
             Cell::styled(excerpt(&row.server.name, 100), STRONG),
             row.status(),
@@ -156,7 +156,7 @@ pub(super) fn status<F: Front>(turn: &Turn<'_, F>, names: &[String]) -> Result<(
     for row in rows.iter().filter(|row| names.is_empty() || names.contains(&row.server.name)) {
         let name = &row.server.name;
         let detail = row.detail().or_else(|| {
-            let n_tools = row.report?.n_tools;
+            let n_tools = row.report.filter(|report| report.status == Status::Connected)?.n_tools;
             let count = |servers: &mut dyn Iterator<Item = &String>| servers.filter(|of| *of == name).count();
             let n_resources = count(&mut catalog.resources.iter().map(|of| &of.server));
             let n_prompts = count(&mut catalog.prompts.iter().map(|of| &of.server));

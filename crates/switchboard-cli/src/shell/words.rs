@@ -57,26 +57,37 @@ pub(crate) fn in_session(text: &str) -> Cow<'_, str> {
 
 /// The name that comes nearest, if one comes near.
 pub(crate) fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    // Nobody means a command by so long a word.
+    if word.len() > 40 {
+        return None;
+    }
     let is_near = |(distance, name): &(usize, &str)| *distance <= (name.len().max(word.len()) / 3).max(1);
     let starts = |name: &str| word.len() > 1 && name.starts_with(word);
     let measured = names.into_iter().map(|name| (if starts(name) { 0 } else { distance(word, name) }, name));
     measured.filter(is_near).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
-/// How many letters must change to make one word the other.
+/// How many letters must change, come, go, or change places with the next to make one word the other.
 fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    let mut table = vec![vec![0; other.len() + 1]; one.len() + 1];
+    for (i, row) in table.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    table[0] = (0..=other.len()).collect();
+    for i in 1..=one.len() {
+        for j in 1..=other.len() {
+            let is_same = one[i - 1] == other[j - 1];
+            let mut least = (table[i - 1][j - 1] + usize::from(!is_same))
+                .min(table[i - 1][j] + 1)
+                .min(table[i][j - 1] + 1);
+            if i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1] {
+                least = least.min(table[i - 2][j - 2] + 1);
+            }
+            table[i][j] = least;
         }
     }
-    row[other.len()]
+    table[one.len()][other.len()]
 }
 
 #[cfg(test)]
@@ -105,9 +116,9 @@ mod tests {
         let check = |word: &str, expected: Option<&str>| assert_eq!(nearest(word, names), expected, "{word}");
         check("tool", Some("tools"));
         check("aprove", Some("approve"));
-        check("quti", None);
+        check("quti", Some("quit"));
         check("app", Some("approve"));
-        check("qiut", None);
+        check("mpc", Some("mcp"));
         check("cal", Some("call"));
         check("xyz", None);
         check("", None);

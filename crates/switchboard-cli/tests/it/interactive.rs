@@ -27,7 +27,7 @@ fn from_an_empty_home_to_a_called_tool() {
     seat.see("For whom?");
     seat.ask("2", "Added `demo` to ~/.switchboard/mcp.json");
     seat.see("● demo connected, 7 tools");
-    seat.ask("/call demo/echo text='hello there'", "hello there\n");
+    seat.ask("/call demo/echo text='hello there'", "\nhello there\n");
     seat.ask("/call demo/add {\"a\": 2, \"b\": 40}", "42");
     assert_eq!(seat.leave(), 0);
     assert_eq!(server.starts(), 1);
@@ -84,6 +84,8 @@ fn only_what_changed_is_restarted() {
     let mut changed = b.entry();
     changed["env"]["EXTRA"] = json!("1");
     configure(&sandbox, &[("a", a.entry()), ("b", changed)]);
+    // Whoever does nothing is told as well.
+    seat.notice("The configuration changed: /mcp reload would restart b");
     seat.ask("/mcp list", "The configuration changed: /mcp reload would restart b");
     seat.ask("/mcp reload", "changed  b");
     seat.see("kept     a");
@@ -110,10 +112,11 @@ fn ctrl_c_stops_a_call_and_nothing_else() {
     seat.press("\x03");
     seat.see("stopped; the call was taken back, but may have run");
     server.script.wait_for(|line| line["message"]["method"] == "notifications/cancelled");
-    seat.ask("/call demo/echo text=alive", "alive\n");
+    seat.ask("/call demo/echo text=alive", "\nalive\n> ");
     // Where nothing is done, there is nothing to stop.
     seat.press("\x03");
-    seat.ask("/call demo/echo text=still", "still\n");
+    seat.see("\n> ");
+    seat.ask("/call demo/echo text=still", "\nstill\n");
     seat.press("\x04");
     assert_eq!(seat.screen.end(), 0);
     assert_eq!(server.starts(), 1);
@@ -176,12 +179,24 @@ fn a_call_is_asked_about_as_the_rules_say() {
     seat.ask("not today", "the user declined: not today");
     seat.ask("/call --ask demo/echo text=two", "Number [4]:");
     seat.ask("9", "A number from 1 to 4");
-    seat.ask("1", "two\n");
+    seat.ask("1", "\ntwo\n");
     seat.ask("/call --ask demo/echo text=three", "Number [4]:");
-    seat.ask("2", "three\n");
-    seat.ask("/call --ask demo/echo text=four", "four\n");
+    seat.ask("2", "\nthree\n");
+    seat.ask("/call --ask demo/echo text=four", "\nfour\n");
+    seat.ask("/approve", "demo/echo: you said yes for this session");
+    seat.ask("/approve demo/echo deny", "demo/echo: never runs (~/.switchboard/settings.json)");
+    seat.ask("/call demo/echo text=five", "the settings deny `echo` of `demo`");
+    seat.ask("/approve forget demo/echo", "demo/echo: the rule is gone; so is the yes you gave");
+    seat.ask("/approve demo never", "demo: runs without asking");
+    seat.ask("/call --ask demo/echo text=six", "\nsix\n");
+    seat.ask("/approve forget demo", "demo: the rule is gone");
+    seat.ask("/approve forget demo", "demo: there was no rule");
+    seat.ask("/call --ask demo/echo text=seven", "Number [4]:");
+    seat.press("\x03");
+    seat.see("stopped");
+    assert!(sandbox.read("~/.switchboard/settings.json").contains("\"defaults\": false"));
     let calls = server.script.methods().iter().filter(|method| *method == "tools/call").count();
-    assert_eq!(calls, 3, "what was declined was not sent");
+    assert_eq!(calls, 4, "what was declined was not sent");
     assert_eq!(seat.leave(), 0);
 }
 
@@ -261,13 +276,13 @@ fn every_verb_answers() {
         ("/mcp resources", "No resources."),
         ("/mcp prompts", "No prompts."),
         ("/mcp test demo", "works"),
-        ("/mcp logs demo", "wrote nothing"),
+        ("/mcp logs demo", "<- answer to tools/list"),
         ("/mcp reauth demo", "Server \"demo\" is a stdio server: it manages its own credentials"),
         ("/mcp unauth demo", "Server \"demo\" is a stdio server: it manages its own credentials"),
         ("/mcp trust search", "Approved 1 server: search"),
         ("/mcp untrust search", "Took back 1 approval."),
         ("/mcp import search --dry-run", "Nothing was changed: this was a dry run."),
-        ("/mcp call demo/echo text=hi", "hi\n"),
+        ("/mcp call demo/echo text=hi", "\nhi\n"),
         ("/mcp reload --json", "\"kept\""),
         ("/mcp schema", "this is for the command line only"),
         ("/tools", "tokens"),
@@ -289,7 +304,8 @@ fn every_verb_answers() {
         seat.ask(line, answer);
         // The prompt is back.
         seat.see("\n> ");
-        assert!(!seat.seen().contains("switchboard "), "{line}\n{}", seat.seen());
+        let said = seat.seen().replace("switchboard builtin", "");
+        assert!(!said.contains("switchboard "), "{line}\n{said}");
     }
     assert_eq!(seat.leave(), 0);
 }
@@ -314,19 +330,20 @@ fn how_servers_stand_is_seen_at_a_glance() {
     seat.notice("Failed to connect to \"lost\"");
     slow.script.wait_for(|line| line["message"]["method"] == "tools/list");
     seat.ask("/mcp list", "/mcp doctor");
-    insta::assert_snapshot!(shown(&sandbox, &seat));
+    insta::assert_snapshot!(shown(&sandbox, &mut seat));
     seat.ask("/mcp status", "/mcp enable off");
-    insta::assert_snapshot!(shown(&sandbox, &seat));
+    insta::assert_snapshot!(shown(&sandbox, &mut seat));
     seat.ask("/tools demo/add", "call it");
-    insta::assert_snapshot!(shown(&sandbox, &seat));
+    insta::assert_snapshot!(shown(&sandbox, &mut seat));
     seat.ask("/help", "Ctrl-D leaves.");
-    insta::assert_snapshot!(shown(&sandbox, &seat));
+    insta::assert_snapshot!(shown(&sandbox, &mut seat));
     assert_eq!(seat.leave(), 0);
 }
 
-fn shown(sandbox: &Sandbox, seat: &Seat) -> String {
+fn shown(sandbox: &Sandbox, seat: &mut Seat) -> String {
+    seat.see("\n> ");
     let text = seat.seen();
-    sandbox.filter(text.trim_end_matches("\n>").trim())
+    sandbox.filter(text.trim_end_matches("\n> ").trim())
 }
 
 #[test]

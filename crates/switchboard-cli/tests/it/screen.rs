@@ -75,6 +75,13 @@ impl Screen {
         }
     }
 
+    /// Reads until the program wrote what it should.
+    pub(crate) fn wait_until_written(&mut self, is_right: impl Fn(&[u8]) -> bool) {
+        while !is_right(&self.raw) {
+            assert!(self.read(), "the program ended too early:\n{}", self.text());
+        }
+    }
+
     pub(crate) fn send(&mut self, keys: &str) {
         self.writer.write_all(keys.as_bytes()).unwrap();
         self.writer.flush().unwrap();

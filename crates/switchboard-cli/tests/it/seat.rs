@@ -61,8 +61,8 @@ pub(crate) fn configure(sandbox: &Sandbox, servers: &[(&str, Value)]) {
 /// Somebody who sits there.
 pub(crate) struct Seat {
     pub(crate) screen: Screen,
-    /// What was typed last.
-    typed: String,
+    /// How much was shown before the last line was typed.
+    mark: usize,
 }
 
 impl Seat {
@@ -75,19 +75,20 @@ impl Seat {
 
     /// Opens the session.
     pub(crate) fn open(sandbox: &Sandbox) -> Self {
-        Self { screen: Screen::open(sandbox, 140, &[]), typed: String::new() }
+        Self { screen: Screen::open(sandbox, 140, &[]), mark: 0 }
     }
 
-    /// Types a line.
+    /// Types a line, once there is something to type it behind.
     pub(crate) fn say(&mut self, line: &str) {
-        line.clone_into(&mut self.typed);
+        self.screen.wait_until_written(|raw| [&b"> "[..], b": ", b") "].iter().any(|end| raw.ends_with(end)));
+        self.mark = self.screen.raw.len();
         self.screen.send(&format!("{line}\r"));
     }
 
     /// Waits for something that comes of the last line.
     pub(crate) fn see(&mut self, text: &str) {
-        let typed = self.typed.clone();
-        self.screen.wait_until(|contents| after(contents, &typed).is_some_and(|rest| rest.contains(text)));
+        let mark = self.mark;
+        self.screen.wait_until_written(|raw| plain(&raw[mark..]).contains(text));
     }
 
     /// Types a line and waits for what comes of it.
@@ -98,28 +99,28 @@ impl Seat {
 
     /// What came of the last line so far.
     pub(crate) fn seen(&self) -> String {
-        let text = self.screen.text();
-        after(&text, &self.typed).unwrap_or_default().to_owned()
+        plain(&self.screen.raw[self.mark..])
     }
 
     /// Waits for something anywhere.
     pub(crate) fn notice(&mut self, text: &str) {
-        self.screen.wait_for(text);
+        self.screen.wait_until_written(|raw| plain(raw).contains(text));
     }
 
     /// Presses keys.
     pub(crate) fn press(&mut self, keys: &str) {
+        self.mark = self.screen.raw.len();
         self.screen.send(keys);
     }
 
     /// Leaves, in order.
     pub(crate) fn leave(mut self) -> u32 {
-        self.screen.send("/quit\r");
+        self.say("/quit");
         self.screen.end()
     }
 }
 
-/// What stands after the last time a line was typed.
-fn after<'t>(contents: &'t str, typed: &str) -> Option<&'t str> {
-    contents.rfind(typed).map(|at| &contents[at + typed.len()..])
+/// What was written, as lines.
+fn plain(raw: &[u8]) -> String {
+    String::from_utf8_lossy(raw).replace("\r\n", "\n")
 }

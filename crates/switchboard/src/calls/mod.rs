@@ -30,4 +30,4 @@ pub use spill::{Spilled, spill};
 
 pub(crate) use deferred::question;
 pub(crate) use grants::{Binding, Yes};
-pub(crate) use perform::{connected, perform, with_link};
+pub(crate) use perform::{connected, is_safe, perform, run_errand, with_link};

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use super::error::CallError;
 use super::outcome::Outcome;
 use crate::catalog::Entry;
-use crate::connect::{Freshness, Handle, View};
+use crate::connect::{Freshness, Handle, Lease, View};
 use crate::json::Json;
 use crate::notice::Progress;
-use crate::wire::{self, CallOptions, Link, Sent};
+use crate::spans;
+use crate::wire::{self, CallOptions, Errand, Heard, Link, Sent};
 
 /// A call to make.
 #[derive(Default)]
@@ -34,11 +35,11 @@ pub(crate) async fn perform(
     request: &mut Request<'_>,
 ) -> Result<Outcome, CallError> {
     let started = Instant::now();
-    let is_live = entry.freshness == Freshness::Live;
-    let is_safe = is_live && (entry.tool.is_read_only() || entry.tool.is_idempotent());
+    let is_safe = is_safe(entry);
     let mut is_first = true;
     loop {
         let lease = lease(handle, &entry.server, request.timeout, started).await?;
+        spans::attempt(if is_first { 1 } else { 2 });
         let options = CallOptions {
             timeout: request.timeout,
             on_progress: match &mut request.on_progress {
@@ -50,23 +51,69 @@ pub(crate) async fn perform(
             Ok(result) => return Ok(Outcome::new(entry, result, started.elapsed())),
             Err(error) => error,
         };
+        let tried = Tried { handle, lease: &lease, server: &entry.server, is_first, is_safe };
+        tried.go_on(error).await?;
+        is_first = false;
+    }
+}
+
+/// Whether the tool said just now that calling it twice does no harm.
+pub(crate) fn is_safe(entry: &Entry) -> bool {
+    entry.freshness == Freshness::Live && (entry.tool.is_read_only() || entry.tool.is_idempotent())
+}
+
+/// Sends a request of somebody else as it is. Like a call of our own it is sent once more only if that does no harm.
+pub(crate) async fn run_errand(
+    handle: &Handle,
+    (server, is_safe): (&str, bool),
+    request: (&str, &Json),
+    errand: &Errand,
+    hear: &mut (dyn FnMut(Heard) + Send),
+) -> Result<Json, CallError> {
+    let started = Instant::now();
+    let mut is_first = true;
+    loop {
+        let lease = lease(handle, server, errand.timeout, started).await?;
+        let error = match lease.link.run_errand(request, errand, hear).await {
+            Ok(result) => return Ok(result),
+            Err(error) => error,
+        };
+        Tried { handle, lease: &lease, server, is_first, is_safe }.go_on(error).await?;
+        is_first = false;
+    }
+}
+
+/// A request that failed.
+struct Tried<'a> {
+    handle: &'a Handle,
+    lease: &'a Lease,
+    server: &'a str,
+    is_first: bool,
+    /// Sending it twice does no harm.
+    is_safe: bool,
+}
+
+impl Tried<'_> {
+    /// Makes ready for another try, if there may be one.
+    async fn go_on(&self, error: wire::Error) -> Result<(), CallError> {
+        let link = &self.lease.link;
         if error.is_logged_out() {
             // Whoever calls next is told so without asking the server.
-            handle.useless(&lease.link, &error).await;
+            self.handle.useless(link, &error).await;
         }
-        let may_repeat = error.sent == Sent::Never || is_safe;
-        if !(is_first && may_repeat && is_of_the_connection(&error)) {
+        let may_repeat = error.sent == Sent::Never || self.is_safe;
+        if !(self.is_first && may_repeat && is_of_the_connection(&error)) {
             // An answer speaks for itself; for anything else the process may have said why.
             let is_answer = matches!(error.cause, wire::Cause::Rpc(_));
-            let stderr = if is_answer { String::new() } else { lease.link.stderr_tail() };
-            return Err(CallError::Failed { server: entry.server.clone(), error, stderr });
+            let stderr = if is_answer { String::new() } else { link.stderr_tail() };
+            return Err(CallError::Failed { server: self.server.to_owned(), error, stderr });
         }
-        is_first = false;
         // The owner learns of a loss by itself. Over HTTP a broken request says nothing of the next one, and others may be
         // under way on the same link: it stays, unless nobody is there at all.
-        if lease.link.is_up() && (lease.link.transport() != "http" || is_unreachable(&error)) {
-            handle.useless(&lease.link, &error).await;
+        if link.is_up() && (link.transport() != "http" || is_unreachable(&error)) {
+            self.handle.useless(link, &error).await;
         }
+        Ok(())
     }
 }
 
@@ -102,22 +149,12 @@ where
     let started = Instant::now();
     loop {
         let lease = lease(handle, server, None, started).await?;
-        match work(lease.link.clone()).await {
+        let error = match work(lease.link.clone()).await {
             Ok(done) => return Ok(done),
-            Err(error) if is_first && is_of_the_connection(&error) => {
-                is_first = false;
-                if lease.link.is_up() && is_unreachable(&error) {
-                    handle.useless(&lease.link, &error).await;
-                }
-            }
-            Err(error) => {
-                if error.is_logged_out() {
-                    handle.useless(&lease.link, &error).await;
-                }
-                let stderr = lease.link.stderr_tail();
-                return Err(CallError::Failed { server: server.to_owned(), stderr, error });
-            }
-        }
+            Err(error) => error,
+        };
+        Tried { handle, lease: &lease, server, is_first, is_safe: true }.go_on(error).await?;
+        is_first = false;
     }
 }
 
@@ -143,7 +180,7 @@ async fn lease(
     server: &str,
     timeout: Option<Duration>,
     started: Instant,
-) -> Result<crate::connect::Lease, CallError> {
+) -> Result<Lease, CallError> {
     let recipe = handle.recipe();
     // Without a limit on either, there is none.
     let usual = || recipe.startup().zip(recipe.timeout()).map(|(startup, timeout)| startup.max(timeout));

@@ -11,9 +11,9 @@ use crate::json::Json;
 use crate::visible::excerpt;
 
 /// The version of the stateless protocol.
-pub(crate) const MODERN: &str = "2026-07-28";
+pub const MODERN: &str = "2026-07-28";
 /// The versions with a handshake, newest first.
-pub(crate) const HANDSHAKES: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+pub const HANDSHAKES: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// What stands at the end of instructions that were cut.
 pub(crate) const CUT: &str = "\n[cut off: longer than 4000 characters]";
 /// Most characters of a server's instructions that are kept.

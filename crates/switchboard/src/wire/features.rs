@@ -240,20 +240,12 @@ impl Shared {
         patience: Patience,
         listener: &mut (dyn FnMut(Beat) + Send),
     ) -> Result<(Json, Kind), Error> {
-        let traits = {
-            let known = self.traits.lock().unwrap_or_else(PoisonError::into_inner);
-            known.get(tool).cloned().unwrap_or_default()
-        };
+        let traits = self.traits_of(tool);
         let mut params = Params::new().with("name", json!(tool)).with("arguments", arguments.clone());
         if traits.task == TaskSupport::Required && self.facts.era == Era::Handshake {
             params = params.with("task", json!({"ttl": tasks::KEEP_MS}));
         }
-        let is_http = matches!(self.peer.carrier, Carrier::Http(_));
-        let mirrored = if is_http && self.facts.era == Era::Modern && !traits.mirrors.is_empty() {
-            headers::param_headers(&traits.mirrors, &arguments.value())
-        } else {
-            Vec::new()
-        };
+        let mirrored = self.mirrored(&traits, arguments);
         let asking = Asking {
             method: "tools/call",
             params,
@@ -261,6 +253,7 @@ impl Shared {
             headers: mirrored,
             wants: Wants::Progress,
             patience,
+            errand: None,
         };
         if let (Carrier::Http(http), Era::Handshake) = (&self.peer.carrier, self.facts.era) {
             http.heard().await;
@@ -271,8 +264,23 @@ impl Shared {
         }
     }
 
+    pub(super) fn traits_of(&self, tool: &str) -> Traits {
+        let known = self.traits.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(tool).cloned().unwrap_or_default()
+    }
+
+    /// The arguments that are repeated in headers.
+    pub(super) fn mirrored(&self, traits: &Traits, arguments: &Json) -> Vec<(String, String)> {
+        let is_http = matches!(self.peer.carrier, Carrier::Http(_));
+        if is_http && self.facts.era == Era::Modern && !traits.mirrors.is_empty() {
+            headers::param_headers(&traits.mirrors, &arguments.value())
+        } else {
+            Vec::new()
+        }
+    }
+
     /// Learns anew what calling each tool needs.
-    async fn refresh_traits(&self) -> Result<(), Error> {
+    pub(super) async fn refresh_traits(&self) -> Result<(), Error> {
         let listing: Listing<Tool> = self.list("tools", "tools/list").await?;
         let mut traits = self.traits.lock().unwrap_or_else(PoisonError::into_inner);
         for tool in &listing.items {

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::child::{Ending, Process};
 use super::era::{self, Era, Facts, MODERN};
+use super::errand::Errand;
 use super::error::{Cause, Error};
 use super::headers::Mirror;
 use super::line::Line;
@@ -88,6 +89,8 @@ pub(super) struct Asking<'a> {
     pub(super) headers: Vec<(String, String)>,
     pub(super) wants: Wants,
     pub(super) patience: Patience,
+    /// Made for somebody else: what they can be asked, and who asks them.
+    pub(super) errand: Option<&'a Errand>,
 }
 
 impl Link {
@@ -246,7 +249,15 @@ impl Shared {
     /// A question with the usual patience and nothing special about it.
     pub(super) fn plain<'a>(&self, method: &'a str, params: Params) -> Asking<'a> {
         let patience = Patience::of(self.timeout());
-        Asking { method, params, name: None, headers: Vec::new(), wants: Wants::Answer, patience }
+        Asking {
+            method,
+            params,
+            name: None,
+            headers: Vec::new(),
+            wants: Wants::Answer,
+            patience,
+            errand: None,
+        }
     }
 
     /// Asks, in the way of the server's protocol. A session that was lost is renewed and the question put once more:
@@ -278,14 +289,22 @@ impl Shared {
         let mut headers = asking.headers.clone();
         if rules == Rules::Modern {
             params = open::modern(params, &self.desk);
-            let level = self.log_level.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Some(errand) = asking.errand {
+                params = params
+                    .with_meta("io.modelcontextprotocol/clientCapabilities", errand.capabilities.clone());
+            }
+            let level = match asking.errand {
+                Some(errand) => errand.log_level.clone(),
+                None => self.log_level.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            };
             if let Some(level) = level {
                 params = params.with_meta("io.modelcontextprotocol/logLevel", json!(level));
             }
             headers.extend(open::standard_headers(asking.method, asking.name));
         }
         let (method, wants, patience) = (asking.method, asking.wants, asking.patience);
-        let request = Request { method, params, headers, rules, wants, patience };
+        let behalf = asking.errand.map(|errand| errand.behalf.clone());
+        let request = Request { method, params, headers, rules, wants, patience, behalf };
         let answer = self.peer.request(request, listener).await;
         answer.map_err(|error| error.scrubbed(&self.secrets))
     }

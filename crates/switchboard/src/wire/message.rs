@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::json::Json;
+pub(crate) use crate::json::fields;
 use crate::visible::excerpt;
 
 /// A message from the other side.
@@ -210,35 +211,6 @@ impl Params {
 fn set(list: &mut Vec<Field>, name: &'static str, value: Json) {
     list.retain(|(field, _)| field != name);
     list.push((Cow::Borrowed(name), value));
-}
-
-/// The fields of an object, in order; nothing for what is no object.
-pub(crate) fn fields(object: &Json) -> Vec<(String, Json)> {
-    struct Fields<'a>(Vec<(String, &'a RawValue)>);
-    impl<'de> Deserialize<'de> for Fields<'de> {
-        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct Visit;
-            impl<'de> serde::de::Visitor<'de> for Visit {
-                type Value = Fields<'de>;
-                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                    f.write_str("an object")
-                }
-                fn visit_map<A: serde::de::MapAccess<'de>>(
-                    self,
-                    mut map: A,
-                ) -> Result<Self::Value, A::Error> {
-                    let mut fields = Vec::new();
-                    while let Some(entry) = map.next_entry()? {
-                        fields.push(entry);
-                    }
-                    Ok(Fields(fields))
-                }
-            }
-            deserializer.deserialize_map(Visit)
-        }
-    }
-    let Ok(Fields(fields)) = object.read::<Fields<'_>>() else { return Vec::new() };
-    fields.into_iter().map(|(name, value)| (name, object.part(value))).collect()
 }
 
 /// A message of ours under construction: an object whose values go in as they are.

@@ -11,6 +11,7 @@
 mod child;
 mod door;
 mod era;
+mod errand;
 mod error;
 mod features;
 mod frame;
@@ -42,10 +43,12 @@ mod web;
 
 pub use child::Ending;
 pub(crate) use era::CUT;
-pub use era::{Era, Facts};
+pub use era::{Era, Facts, HANDSHAKES, MODERN};
+pub use errand::{Errand, Heard};
 pub use error::{CODES, Cause, Error, Exit, Sent, Step as Obstacle};
 pub use features::{CallOptions, Listing};
 pub use guard::Guard;
+pub use headers::misquoted;
 pub use link::Link;
 pub use log::{Direction, End, Kind, Log, Logs, Passage};
 pub use memory::Memory;

@@ -323,7 +323,8 @@ impl Attempt<'_> {
         };
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let patience = Patience::of(left);
-        let request = Request { method, params, headers, rules, wants: Wants::Answer, patience };
+        let request =
+            Request { method, params, headers, rules, wants: Wants::Answer, patience, behalf: None };
         let answer = line.peer.request(request, &mut |_| {}).await;
         // The time that counts is the one since the start.
         answer.map_err(|error| match (error.cause, self.terms.startup) {

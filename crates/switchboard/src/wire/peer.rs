@@ -18,6 +18,7 @@ use super::log::Direction;
 use super::message::{self, Params};
 use super::router::{Beat, Router, Stage, Thought, Ticket, Wants};
 use crate::context;
+use crate::host::Behalf;
 use crate::json::Json;
 use crate::notice::Progress;
 
@@ -99,6 +100,8 @@ pub(crate) struct Request<'a> {
     pub(crate) rules: Rules,
     pub(crate) wants: Wants,
     pub(crate) patience: Patience,
+    /// Who answers what the server asks about it.
+    pub(crate) behalf: Option<Behalf>,
 }
 
 /// Hears of progress and other signs of life while a request is under way.
@@ -130,7 +133,8 @@ impl Peer {
 
     /// Asks and waits for the answer.
     pub(crate) async fn request(&self, request: Request<'_>, listener: Listener<'_>) -> Result<Json, Error> {
-        let ticket = self.router.register(request.wants, request.method).map_err(Error::never)?;
+        let ticket =
+            self.router.register(request.wants, request.method, request.behalf).map_err(Error::never)?;
         let mut params = self.traced(request.params);
         if request.wants == Wants::Progress {
             params = params.with_meta("progressToken", serde_json::Value::from(ticket.id));
@@ -317,7 +321,7 @@ impl Clock {
                 self.furthest = *progress;
                 self.idle_since = Instant::now();
             }
-            Beat::Progress(_) | Beat::Granted(_) => {}
+            Beat::Progress(_) | Beat::Granted(_) | Beat::Said(_) => {}
         }
     }
 

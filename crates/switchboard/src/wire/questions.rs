@@ -17,11 +17,13 @@ use super::log::End;
 use super::message;
 use super::peer::{Peer, Rules};
 use super::router::{Question, Thought};
-use crate::host::{Abilities, Answer, Elicitation, Host, Wish};
+use crate::host::{Abilities, Answer, Elicitation, Host, Passed, Refusal, Wish};
 use crate::json::Json;
 
-/// Questions that are worked on at the same time.
+/// Questions to the same one that are worked on at the same time: who leaves them open keeps nobody else from being asked.
 const AT_ONCE: usize = 16;
+/// Questions to all together.
+const AT_ALL: usize = 512;
 
 /// Who answers, and for which server.
 #[derive(Clone)]
@@ -35,13 +37,6 @@ impl std::fmt::Debug for Desk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desk").field("server", &self.server).finish_non_exhaustive()
     }
-}
-
-/// Why a question gets no answer.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    pub(crate) code: i64,
-    pub(crate) message: String,
 }
 
 impl Desk {
@@ -77,6 +72,14 @@ impl Desk {
 
     /// Answers one question.
     pub(crate) async fn answer(&self, method: &str, params: Option<&Json>) -> Result<Json, Refusal> {
+        if method != "ping" {
+            let (server, method) = (self.server.clone(), method.to_owned());
+            let passed = Passed { server, method, params: params.cloned() };
+            if let Some(answer) = self.host.pass(passed) {
+                let _thinking = Thinking::start(&self.thinking);
+                return answer.await;
+            }
+        }
         let abilities = self.host.abilities();
         match method {
             "ping" => Ok(json!({}).into()),
@@ -169,27 +172,31 @@ impl Drop for Thinking<'_> {
 /// Answers what the server asks by request, until the connection ends.
 pub(crate) async fn serve(desk: Desk, peer: Peer, mut questions: mpsc::Receiver<Question>) {
     let mut running = JoinSet::new();
-    let mut open: HashMap<String, AbortHandle> = HashMap::new();
+    let mut open: HashMap<String, (Option<u64>, AbortHandle)> = HashMap::new();
     while let Some(question) = questions.recv().await {
         while running.try_join_next().is_some() {}
         match question {
-            Question::Ask { id, method, params, room } => {
-                if running.len() >= AT_ONCE {
+            Question::Ask { id, method, params, behalf, room } => {
+                open.retain(|_, (_, handle)| !handle.is_finished());
+                let owner = behalf.as_ref().map(|behalf| behalf.owner);
+                let n_theirs = open.values().filter(|(other, _)| *other == owner).count();
+                if n_theirs >= AT_ONCE || running.len() >= AT_ALL {
                     turn_away(&peer, &id).await;
                     continue;
                 }
-                open.retain(|_, handle| !handle.is_finished());
                 let key = id.as_str().to_owned();
-                let answer = respond(desk.clone(), peer.clone(), id, (method, params));
+                let host = behalf.map_or_else(|| Arc::clone(&desk.host), |behalf| behalf.host);
+                let desk = Desk { host, ..desk.clone() };
+                let answer = respond(desk, peer.clone(), id, (method, params));
                 let handle = running.spawn(async move {
                     answer.await;
                     drop(room);
                 });
-                open.insert(key, handle);
+                open.insert(key, (owner, handle));
             }
             Question::NoRoom { id } => turn_away(&peer, &id).await,
             Question::Withdrawn { id } => {
-                if let Some(handle) = open.remove(id.as_str()) {
+                if let Some((_, handle)) = open.remove(id.as_str()) {
                     handle.abort();
                 }
             }

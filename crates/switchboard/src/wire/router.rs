@@ -20,6 +20,7 @@ use super::log::{Direction, End, Log};
 use super::message::{self, AnswerId, Fault, Incoming};
 use super::notices::Notices;
 use super::trace::Trace;
+use crate::host::Behalf;
 use crate::json::Json;
 use crate::notice::{Notice, Progress};
 use crate::secret::Secrets;
@@ -92,6 +93,8 @@ pub(crate) enum Beat {
     Progress(Progress),
     /// A subscription was granted: the parameters say what of it.
     Granted(Json),
+    /// A line for the log, on the request's own stream.
+    Said(Notice),
 }
 
 /// Something the server wants from us.
@@ -101,6 +104,8 @@ pub(crate) enum Question {
         id: Json,
         method: String,
         params: Option<Json>,
+        /// Who answers it, if it is about a request somebody answers for.
+        behalf: Option<Behalf>,
         /// Held until it is answered.
         room: OwnedSemaphorePermit,
     },
@@ -153,6 +158,7 @@ struct Pending {
     reply: oneshot::Sender<Result<Json, Cause>>,
     beats: Option<mpsc::Sender<Beat>>,
     wants: Wants,
+    behalf: Option<Behalf>,
 }
 
 /// One request on its way. Dropping it forgets the request; an answer that comes later is a stray.
@@ -198,7 +204,12 @@ impl Router {
     }
 
     /// Opens an entry. Fails with what was lost if the connection is gone.
-    pub(crate) fn register(self: &Arc<Self>, wants: Wants, method: &str) -> Result<Ticket, Cause> {
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        wants: Wants,
+        method: &str,
+        behalf: Option<Behalf>,
+    ) -> Result<Ticket, Cause> {
         let id = self.fresh_id();
         let (reply, receiver) = oneshot::channel();
         let (beats, beat_receiver) = match wants {
@@ -214,7 +225,7 @@ impl Router {
             return Err(cause);
         }
         let started = Instant::now();
-        state.pending.insert(id, Pending { id, method: method.into(), started, reply, beats, wants });
+        state.pending.insert(id, Pending { id, method: method.into(), started, reply, beats, wants, behalf });
         let router = Arc::clone(self);
         Ok(Ticket { id, reply: receiver, beats: beat_receiver, stage: Arc::default(), router })
     }
@@ -290,12 +301,12 @@ impl Router {
                 Ok(Incoming::Request { id, method, params }) => {
                     understood = true;
                     self.log.was_asked(id.as_str(), &method, text.len());
-                    self.ask(id, method, params);
+                    self.ask(id, method, params, via);
                 }
                 Ok(Incoming::Notification { method, params }) => {
                     understood = true;
                     self.log.said(Direction::Received, &method, text.len());
-                    self.notify(method, params);
+                    self.notify(method, params, via);
                 }
                 Err(why) => {
                     self.log.noise(text.len());
@@ -357,11 +368,12 @@ impl Router {
     }
 
     /// A server that asks faster than anybody can answer loses its questions, not our memory.
-    fn ask(&self, id: Json, method: String, params: Option<Json>) {
+    fn ask(&self, id: Json, method: String, params: Option<Json>, via: Via) {
+        let behalf = self.lock().behalf(via);
         let kib = params.as_ref().map_or(0, Json::len) / 1024 + 1;
         let kib = u32::try_from(kib).unwrap_or(QUESTION_ROOM).min(QUESTION_ROOM);
         match Arc::clone(&self.question_room).try_acquire_many_owned(kib) {
-            Ok(room) => self.pass_on(Question::Ask { id, method, params, room }),
+            Ok(room) => self.pass_on(Question::Ask { id, method, params, behalf, room }),
             // Its number is small enough to keep, so that it is told.
             Err(_) => self.pass_on(Question::NoRoom { id }),
         }
@@ -373,7 +385,7 @@ impl Router {
         }
     }
 
-    fn notify(&self, method: String, params: Option<Json>) {
+    fn notify(&self, method: String, params: Option<Json>, via: Via) {
         let notice = match method.as_str() {
             "notifications/progress" => return self.progress(params),
             "notifications/cancelled" => return self.cancelled(params),
@@ -392,7 +404,13 @@ impl Router {
             }
             _ => Notice::Other { method, params },
         };
-        self.notices.push(notice);
+        match (via, &notice) {
+            // What is said on the stream of somebody's request is for them alone.
+            (Via::Stream(id), Notice::Log { .. }) if self.lock().is_on_behalf(id) => {
+                self.beat(id, Beat::Said(notice));
+            }
+            _ => self.notices.push(notice),
+        }
     }
 
     fn progress(&self, params: Option<Json>) {
@@ -487,6 +505,28 @@ impl Router {
 }
 
 impl State {
+    /// Who answers a question that came this way. On a common stream nothing says which request it is about, so it must
+    /// be clear whose it is.
+    fn behalf(&self, via: Via) -> Option<Behalf> {
+        match via {
+            Via::Body(id) | Via::Stream(id) => self.pending.get(&id)?.behalf.clone(),
+            Via::Common => {
+                let mut open: Vec<_> = self
+                    .pending
+                    .iter()
+                    .filter_map(|(id, pending)| Some((id, pending.behalf.as_ref()?)))
+                    .collect();
+                open.sort_by_key(|(id, _)| **id);
+                let (_, last) = open.last()?;
+                open.iter().all(|(_, behalf)| behalf.owner == last.owner).then(|| (*last).clone())
+            }
+        }
+    }
+
+    fn is_on_behalf(&self, id: u64) -> bool {
+        self.pending.get(&id).is_some_and(|pending| pending.behalf.is_some())
+    }
+
     /// An error without an id on a common stream can only mean the one request that is open.
     fn only(&mut self) -> Option<Pending> {
         let mut ids = self.pending.keys();

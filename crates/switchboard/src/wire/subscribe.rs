@@ -131,6 +131,7 @@ impl Link {
                 headers: Vec::new(),
                 wants: Wants::Subscription,
                 patience: Patience::of(None),
+                errand: None,
             };
             let outcome = shared
                 .ask(asking, &mut |beat| {

@@ -16,7 +16,6 @@ use super::error::{Cause, Error};
 use super::link::{Asking, Shared};
 use super::message::{self, Params};
 use super::peer::{Patience, Rules};
-use super::router::Wants;
 use crate::json::Json;
 
 const USUAL_POLL: Duration = Duration::from_secs(1);
@@ -143,8 +142,7 @@ impl Shared {
 
     async fn of_task(&self, method: &str, id: &str, patience: Patience) -> Result<Json, Error> {
         let params = Params::new().with("taskId", json!(id));
-        let asking =
-            Asking { method, params, name: Some(id), headers: Vec::new(), wants: Wants::Answer, patience };
+        let asking = Asking { name: Some(id), patience, ..self.plain(method, params) };
         self.ask(asking, &mut |_| {}).await
     }
 }

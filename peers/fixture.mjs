@@ -1,0 +1,31 @@
+// A server that offers everything the protocol has, in both eras, for the official conformance suite and for whoever
+// stands between a client and a server. Names and texts are those the suite asks for. It needs no packages.
+//
+//     fixture.mjs                  serves HTTP on a free port and prints `listening on URL`
+//     fixture.mjs --stdio          serves its standard input and output
+//     fixture.mjs --era modern     only the protocol without a handshake; `handshake`: only the one with it
+//     fixture.mjs --page N         gives lists in pages of N
+//
+// It ends with its standard input.
+import { parseArgs } from 'node:util';
+import { serveHttp } from './fixture/http.mjs';
+import { World } from './fixture/server.mjs';
+import { serveStdio } from './fixture/stdio.mjs';
+
+const { values } = parseArgs({
+    options: {
+        stdio: { type: 'boolean', default: false },
+        era: { type: 'string', default: 'both' },
+        page: { type: 'string', default: '1000' },
+        port: { type: 'string', default: '0' }
+    }
+});
+const world = new World({ era: values.era, page: Number(values.page) });
+if (values.stdio) {
+    serveStdio(world, process.stdin, process.stdout);
+} else {
+    const url = await serveHttp(world, Number(values.port));
+    process.stdout.write(`listening on ${url}\n`);
+    process.stdin.on('end', () => process.exit()).on('error', () => process.exit());
+    process.stdin.resume();
+}
