@@ -82,7 +82,9 @@ async function check(url, { scenario, revision }) {
     try {
         const [results] = readdirSync(directory);
         const checks = JSON.parse(readFileSync(join(directory, results, 'checks.json'), 'utf8'));
-        const count = status => checks.filter(check => check.status === status).length;
+        // That messages are well-formed is no sign that anything was tried.
+        const counted = checks.filter(({ id, status }) => status === 'FAILURE' || id !== 'wire-schema-valid');
+        const count = status => counted.filter(check => check.status === status).length;
         const bad = checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING');
         return { good: count('SUCCESS'), skipped: count('SKIPPED'), bad };
     } catch {

@@ -19,9 +19,9 @@ pub const PROVIDERS: [&str; 5] = ["anthropic", "openai", "openai-responses", "ge
 pub enum Provider {
     /// Messages of Anthropic.
     Anthropic,
-    /// Chat Completions of OpenAI, which most servers speak.
+    /// Chat Completions of `OpenAI`, which most servers speak.
     OpenAi,
-    /// Responses of OpenAI.
+    /// Responses of `OpenAI`.
     OpenAiResponses,
     /// Gemini of Google.
     Gemini,

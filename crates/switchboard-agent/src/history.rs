@@ -215,7 +215,9 @@ fn unique(wanted: &str, taken: &BTreeSet<String>) -> String {
     if !taken.contains(&id) {
         return id;
     }
-    (2_u64..).map(|n| format!("{id}_{n}")).find(|id| !taken.contains(id)).unwrap_or(id)
+    // Among one more than there are, one is free.
+    let mut others = (2..=taken.len() + 2).map(|n| format!("{id}_{n}"));
+    others.find(|id| !taken.contains(id)).unwrap_or(id)
 }
 
 fn is_long(result: &CallResult) -> bool {

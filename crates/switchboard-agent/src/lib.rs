@@ -11,31 +11,7 @@
 //! [`Agent::turn`] tells what happens as [`Event`]s and leaves a history that can go on, also when it is cancelled.
 //! Calls go through the session, so that approval, deadlines and shaping are the session's; whoever answers for the user is
 //! the session's host.
-//!
-//! ```no_run
-//! use std::sync::Arc;
-//!
-//! use switchboard::{Env, session::{self, Options}};
-//! use switchboard_agent::{Agent, Event, Settings, choose, providers};
-//! use tokio_util::sync::CancellationToken;
-//!
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let env = Env::capture()?;
-//! let loaded = session::load(Options::headless(env.clone())).await;
-//! let settings = &loaded.session.discovery().settings;
-//! let chosen = choose::choose(Some("ollama/qwen3"), &settings.chat, &env)?;
-//! let model = Arc::new(providers::connect(&chosen)?);
-//! let mut agent = Agent::new(loaded.session.clone(), model, Settings::of(&settings.chat, &chosen));
-//! let mut on_event = |event: Event| {
-//!     if let Event::Text { text } = event {
-//!         print!("{text}");
-//!     }
-//! };
-//! let turn = agent.turn("What time is it in Tokyo?".into(), &mut on_event, &CancellationToken::new()).await?;
-//! println!("{}", turn.stop.as_str());
-//! # Ok(())
-//! # }
-//! ```
+//! Examples are in the guide, `docs/agent.md`.
 
 // Words.
 pub mod clean;
@@ -67,3 +43,8 @@ pub use message::{Message, Part};
 pub use model::{Choice, Model, Request};
 pub use turn::{Agent, Input, Settings, Stop, ToolCall, Turn};
 pub use usage::Usage;
+
+/// The guide, so that its examples compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/agent.md")]
+pub struct AgentGuide;

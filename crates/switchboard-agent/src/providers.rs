@@ -82,10 +82,8 @@ impl Remote {
             Provider::Ollama => AdapterKind::Ollama,
         };
         // The crate takes `a::b` for a name with a namespace; an empty one in front keeps the whole name.
-        let name = match self.chosen.name.contains("::") {
-            true => format!("::{}", self.chosen.name),
-            false => self.chosen.name.clone(),
-        };
+        let whole = &self.chosen.name;
+        let name = if whole.contains("::") { format!("::{whole}") } else { whole.clone() };
         ServiceTarget {
             endpoint: Endpoint::from_owned(self.chosen.base_url.clone()),
             auth: AuthData::from_single(self.chosen.key.clone().unwrap_or_else(|| "none".to_owned())),
@@ -243,7 +241,7 @@ fn fill(answer: &mut Answer, content: MessageContent) {
         match part {
             ContentPart::Text(text) => answer.text.push_str(&text),
             ContentPart::ThoughtSignature(signature) => {
-                answer.thoughts.push(Thought { signature, text: None })
+                answer.thoughts.push(Thought { signature, text: None });
             }
             ContentPart::ReasoningContent(text) => {
                 if let Some(thought) = answer.thoughts.last_mut() {

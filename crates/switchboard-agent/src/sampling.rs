@@ -111,7 +111,7 @@ mod tests {
     struct Mirror;
 
     impl Model for Mirror {
-        fn name(&self) -> &str {
+        fn name(&self) -> &'static str {
             "test/mirror"
         }
 

@@ -59,7 +59,9 @@ fn weights(entry: &Entry) -> BTreeMap<String, f64> {
     add(&description.chars().take(SUMMARY).collect::<String>(), 2.0);
     let mut keys = Vec::new();
     schema_keys(&entry.input_schema.value(), &mut keys);
-    keys.iter().for_each(|key| add(key, 1.0));
+    for key in &keys {
+        add(key, 1.0);
+    }
     weights
 }
 

@@ -15,7 +15,6 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use switchboard::catalog::Catalog;
 use switchboard::config::settings::{Chat, Price};
-use switchboard::glob::matches_glob;
 use switchboard::json::Json;
 use switchboard::session::{Scope, Session};
 use tokio_util::sync::CancellationToken;
@@ -43,8 +42,6 @@ pub struct Settings {
     pub max_steps: u32,
     /// Which tools are sent.
     pub rules: Rules,
-    /// Patterns of tools that are never called, whatever else allows them: of the name, or of `server/tool`.
-    pub deny: Vec<String>,
     /// Whether it must call a tool in the first step of a turn.
     pub first_choice: Choice,
     /// How many tokens it can look at.
@@ -68,7 +65,6 @@ impl Settings {
             system: prompt::USUAL.to_owned(),
             max_steps: chat.max_steps,
             rules,
-            deny: Vec::new(),
             first_choice: Choice::Auto,
             context_tokens: chat.context_tokens,
             max_tokens: chat.max_tokens,
@@ -77,12 +73,6 @@ impl Settings {
             backoff: Duration::from_secs(1),
         }
     }
-}
-
-/// Whether one of the patterns means this tool, by its name or as `server/tool`.
-pub fn fits(patterns: &[String], name: &str, server: &str, tool: &str) -> bool {
-    let whole = format!("{server}/{tool}");
-    patterns.iter().any(|pattern| matches_glob(pattern, name) || matches_glob(pattern, &whole))
 }
 
 /// What the user says.

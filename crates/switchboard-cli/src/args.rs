@@ -44,6 +44,15 @@ pub(crate) struct Global {
     /// Never use colour
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) no_color: bool,
+    /// Add what happens to this file, as JSON lines
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        global = true,
+        help_heading = "Global options"
+    )]
+    pub(crate) log_file: Option<PathBuf>,
     /// Approve every server for this run (also: `SWITCHBOARD_TRUST=1`)
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) trust: bool,

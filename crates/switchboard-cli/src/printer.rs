@@ -136,13 +136,9 @@ impl Printer {
     }
 
     /// Data as JSON on one line, as soon as it is there.
-    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
     pub(crate) fn json_line(&self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string(value).map_err(io::Error::other)?;
-        let mut out = io::stdout().lock();
-        forgive_closed_pipe(
-            out.write_all(format!("{}\n", escaped(&text)).as_bytes()).and_then(|()| out.flush()),
-        )
+        self.out(&format!("{}\n", escaped(&text)))
     }
 
     /// A remark, unless quiet. What others wrote cannot do harm in it.

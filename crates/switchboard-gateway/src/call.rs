@@ -9,6 +9,7 @@
 //! | handshake | handshake | passes |
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use switchboard::calls::CallError;
@@ -27,6 +28,9 @@ use crate::rpc::{self, INTERNAL, INVALID_PARAMS, RpcError};
 
 /// Rounds of questions before a server is given up.
 const ROUNDS: usize = 10;
+
+/// So long a server may take between two questions that belong together.
+const BREATH: Duration = Duration::from_millis(20);
 
 /// What a request is for.
 #[derive(Debug, Clone)]
@@ -55,12 +59,20 @@ pub(crate) async fn relay(
     target: Target,
     params: Json,
 ) -> Result<Json, RpcError> {
+    check_answers(&params)?;
     let state = params.get("requestState").and_then(|state| state.text());
-    if let Some(parked) = state.and_then(|state| hub.park.take(&state, caller.client.owner)) {
+    if let Some(parked) = state.as_deref().and_then(|state| hub.park.take(state, caller.client.owner)) {
         let parked = parked?;
         return wait(hub, caller, answer(parked, &params)?).await;
     }
-    let params = on_this_hop(&params);
+    let mut params = on_this_hop(&params);
+    if hub.session.facts(target.server()).is_some_and(|facts| facts.era == Era::Handshake) {
+        // Such a server takes no notes to itself from a client, and answers to nothing it asked.
+        if state.is_some() {
+            return Err(RpcError::params("`requestState` is none that waits: make the call again"));
+        }
+        params = params.without("inputResponses");
+    }
     match caller.era {
         Era::Modern => park(hub, caller, target, params).await,
         Era::Handshake => {
@@ -68,6 +80,16 @@ pub(crate) async fn relay(
             Ok(rewrite::result(&hub.view(), target.server(), &result, caller.era))
         }
     }
+}
+
+/// Answers are objects, by the key of what was asked.
+fn check_answers(params: &Json) -> Result<(), RpcError> {
+    let Some(answers) = params.get("inputResponses") else { return Ok(()) };
+    let is_object = |json: &Json| json.as_str().starts_with('{');
+    if is_object(&answers) && answers.fields().iter().all(|(_, answer)| is_object(answer)) {
+        return Ok(());
+    }
+    Err(RpcError::params("`inputResponses` has to be an object of objects"))
 }
 
 /// Parameters without what the client says to us alone.
@@ -135,7 +157,7 @@ fn overheard(caller: &Caller, heard: Heard) {
             }
         }
         Heard::Said(Notice::Log { level, logger, data }) => {
-            let is_wanted = caller.log_level.is_some() || caller.client.wants(&level);
+            let is_wanted = caller.wants(&level);
             let mut params = vec![("level", json!(level).into())];
             params.extend(logger.map(|logger| ("logger", json!(logger).into())));
             params.push(("data", data));
@@ -231,7 +253,7 @@ async fn wait(hub: &Hub, caller: &Caller, mut call: Parked) -> Result<Json, RpcE
         }
     }
     // What was asked in the same breath is asked in the same breath.
-    while let Ok(ask) = call.asks.try_recv() {
+    while let Ok(Some(ask)) = tokio::time::timeout(BREATH, call.asks.recv()).await {
         take(caller, &mut call, ask);
     }
     let questions: Vec<(String, Json)> =

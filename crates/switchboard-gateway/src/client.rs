@@ -158,10 +158,14 @@ impl Client {
         Ok(())
     }
 
+    /// The least level of log lines it wants, if it wants any.
+    pub(crate) fn level(&self) -> Option<&'static str> {
+        self.lock().level.and_then(|level| LEVELS.get(level).copied())
+    }
+
     /// Whether it wants log lines of this level.
     pub(crate) fn wants(&self, level: &str) -> bool {
-        let place = LEVELS.iter().position(|known| *known == level).unwrap_or(1);
-        self.lock().level.is_some_and(|least| place >= least)
+        self.level().is_some_and(|least| rank(level) >= rank(least))
     }
 
     pub(crate) fn subscribe(&self, uri: (String, String)) -> bool {
@@ -194,6 +198,11 @@ impl Client {
         let listened = state.listening.values().flat_map(|listening| listening.uris.iter());
         state.uris.iter().chain(listened).cloned().collect()
     }
+}
+
+/// How grave a level is. One that nobody knows is none to be afraid of.
+fn rank(level: &str) -> usize {
+    LEVELS.iter().position(|known| *known == level).unwrap_or(1)
 }
 
 /// A question that waits. Dropping it forgets it.
@@ -239,6 +248,16 @@ impl Caller {
             return Err(refuse());
         }
         Ok(())
+    }
+
+    /// Whether it wants log lines of this level about this request.
+    pub(crate) fn wants(&self, level: &str) -> bool {
+        self.log_level.as_deref().is_some_and(|least| rank(level) >= rank(least))
+    }
+
+    /// Whether it knows an extension of the protocol.
+    pub(crate) fn knows(&self, extension: &str) -> bool {
+        self.capabilities.get("extensions").is_some_and(|known| known.get(extension).is_some())
     }
 
     /// Says something on the stream of this request. What finds no room is dropped: the next one tells more.

@@ -2,13 +2,14 @@
 //! and output or over HTTP, in either protocol, whatever the servers behind it speak.
 //!
 //! From the outside in: `stdio` and `http` carry messages; `route` answers what we know and finds the server for the rest;
-//! `call` passes requests on and brings questions back; `park` keeps what waits for an answer; `view` and `rewrite` are
+//! `extensions` are methods not every server has; `call` passes requests on and brings questions back; `park` keeps what waits for an answer; `view` and `rewrite` are
 //! names and addresses, both ways; `hub` is what all clients share; `client` is one of them; `rpc` is the envelope.
 //!
 //! Results pass through as they came. Nothing here decides what a server may be asked: that is the session's.
 
 mod call;
 mod client;
+mod extensions;
 mod http;
 mod hub;
 mod park;

@@ -124,8 +124,12 @@ impl Park {
         let unlucky = || RpcError::new(INTERNAL, "no random numbers can be had");
         let handle = format!("{MARK}{}", unguessable().ok_or_else(unlucky)?);
         let mut parked = self.lock();
-        if parked.len() >= MOST {
-            return Err(RpcError::new(INTERNAL, "too many calls wait for an answer of their client"));
+        // Whoever waits longest is the least likely to hear from its client again.
+        if parked.len() >= MOST
+            && let Some(oldest) =
+                parked.iter().min_by_key(|(_, (until, _))| *until).map(|(handle, _)| handle.clone())
+        {
+            parked.remove(&oldest);
         }
         parked.insert(handle.clone(), (Instant::now() + PATIENCE, call));
         Ok(handle)
@@ -145,5 +149,44 @@ impl Park {
     /// A client is gone, and so are its calls.
     pub(crate) fn leave(&self, owner: Owner) {
         self.lock().retain(|_, (_, call)| call.owner != owner);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(owner: Owner) -> Parked {
+        let (_, asks) = Line::new();
+        let work = Work(tokio::spawn(std::future::pending()));
+        Parked { owner, server: "notes".to_owned(), work, asks, open: Vec::new(), next_key: 1 }
+    }
+
+    #[tokio::test]
+    async fn a_handle_is_good_once_and_only_for_whose_it_is() {
+        let park = Park::default();
+        let handle = park.put(call(Owner::Client(1))).unwrap();
+        assert!(park.take(&handle, Owner::Client(2)).unwrap().is_err());
+        assert!(park.take(&handle, Owner::Anybody).unwrap().is_err());
+        assert!(park.take(&handle, Owner::Client(1)).unwrap().is_ok());
+        assert!(park.take(&handle, Owner::Client(1)).unwrap().is_err());
+        assert!(park.take("a note of a server", Owner::Client(1)).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_nobody_comes_back_for_make_room_and_end() {
+        let park = Park::default();
+        let first = park.put(call(Owner::Anybody)).unwrap();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        for _ in 0..MOST {
+            park.put(call(Owner::Anybody)).unwrap();
+        }
+        assert_eq!(park.lock().len(), MOST);
+        assert!(park.take(&first, Owner::Anybody).unwrap().is_err());
+        tokio::time::advance(PATIENCE).await;
+        assert_eq!(park.lock().len(), 0);
+        park.put(call(Owner::Client(7))).unwrap();
+        park.leave(Owner::Client(7));
+        assert_eq!(park.lock().len(), 0);
     }
 }

@@ -16,18 +16,20 @@ pub(crate) fn result(view: &View, server: &str, result: &Json, era: Era) -> Json
     if fields.is_empty() && result.as_str().trim() != "{}" {
         return result.clone();
     }
+    let has = |name: &str| fields.iter().any(|(field, _)| field == name);
+    let is_task = has("taskId") && has("status");
     let mut changed = Vec::with_capacity(fields.len() + 2);
     for (name, value) in fields {
         let value = match name.as_str() {
             "resultType" if era == Era::Handshake => continue,
-            "content" | "contents" | "messages" if has_address(&value) => {
-                each(&value, |item| block(view, server, item))
-            }
             "_meta" => match on_this_hop(&value) {
                 Some(meta) => meta,
                 None => continue,
             },
-            _ => value,
+            "taskId" if is_task => task_id(view, server, &value),
+            // What the task brought stands inside of what is told of it.
+            "result" if is_task => inner(view, server, &value),
+            _ => part(view, server, &name, value),
         };
         changed.push((name, value));
     }
@@ -35,6 +37,55 @@ pub(crate) fn result(view: &View, server: &str, result: &Json, era: Era) -> Json
         complete(&mut changed);
     }
     Json::object(changed.iter().map(|(name, value)| (name.as_str(), value.clone())))
+}
+
+/// A field of a result, with its addresses leading through us.
+fn part(view: &View, server: &str, name: &str, value: Json) -> Json {
+    match name {
+        _ if !has_address(&value) => value,
+        "content" | "contents" | "messages" => each(&value, |item| block(view, server, item)),
+        "resources" | "skills" => each(&value, |item| entry(view, server, item)),
+        "skill" => entry(view, server, &value),
+        _ => value,
+    }
+}
+
+/// A result that stands inside of another.
+fn inner(view: &View, server: &str, result: &Json) -> Json {
+    let fields = result.fields();
+    if fields.is_empty() {
+        return result.clone();
+    }
+    let parts: Vec<(String, Json)> = fields
+        .into_iter()
+        .map(|(name, value)| {
+            let value = part(view, server, &name, value);
+            (name, value)
+        })
+        .collect();
+    Json::object(parts.iter().map(|(name, value)| (name.as_str(), value.clone())))
+}
+
+fn task_id(view: &View, server: &str, id: &Json) -> Json {
+    id.text().map_or_else(|| id.clone(), |id| json!(view.outward(server, &id)).into())
+}
+
+/// A resource of a directory, or a skill with its files.
+fn entry(view: &View, server: &str, item: &Json) -> Json {
+    let item = outward(view, server, item);
+    match item.get("resources") {
+        Some(files) if files.as_str().starts_with('[') => {
+            item.with("resources", each(&files, |file| outward(view, server, file)))
+        }
+        _ => item,
+    }
+}
+
+fn outward(view: &View, server: &str, item: &Json) -> Json {
+    match item.get("uri").and_then(|uri| uri.text()) {
+        Some(uri) => item.with("uri", json!(view.outward(server, &uri)).into()),
+        None => item.clone(),
+    }
 }
 
 /// What a modern result has to have.
@@ -76,10 +127,7 @@ fn block(view: &View, server: &str, block: &Json) -> Json {
     if !has_address(block) {
         return block.clone();
     }
-    let outward = |item: &Json| match item.get("uri").and_then(|uri| uri.text()) {
-        Some(uri) => item.with("uri", json!(view.outward(server, &uri)).into()),
-        None => item.clone(),
-    };
+    let outward = |item: &Json| outward(view, server, item);
     match block.get("type").and_then(|kind| kind.text()).as_deref() {
         Some("resource_link") => outward(block),
         Some("resource") => match block.get("resource") {
@@ -130,6 +178,25 @@ mod tests {
             Era::Modern,
             r#"{"contents":[{"uri":"x://b","text":"t"}],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n"}}}"#,
             r#"{"resultType":"complete","contents":[{"uri":"notes+x://b","text":"t"}],"ttlMs":0,"cacheScope":"private"}"#,
+        );
+    }
+
+    #[test]
+    fn tasks_and_skills_lead_back_through_us() {
+        check(
+            Era::Modern,
+            r#"{"resultType":"task","taskId":"a","status":"working"}"#,
+            r#"{"resultType":"task","taskId":"notes+a","status":"working"}"#,
+        );
+        check(
+            Era::Modern,
+            r#"{"resultType":"complete","taskId":"a","status":"completed","result":{"content":[{"type":"resource_link","uri":"x://b"}],"taskId":"c"}}"#,
+            r#"{"resultType":"complete","taskId":"notes+a","status":"completed","result":{"content":[{"type":"resource_link","uri":"notes+x://b"}],"taskId":"c"}}"#,
+        );
+        check(
+            Era::Modern,
+            r#"{"resultType":"complete","skills":[{"uri":"skill://a/SKILL.md","resources":[{"uri":"skill://a/SKILL.md"}]},{"uri":"skill://b/SKILL.md","resources":"dynamic"}]}"#,
+            r#"{"resultType":"complete","skills":[{"uri":"notes+skill://a/SKILL.md","resources":[{"uri":"notes+skill://a/SKILL.md"}]},{"uri":"notes+skill://b/SKILL.md","resources":"dynamic"}]}"#,
         );
     }
 

@@ -11,6 +11,7 @@ use switchboard::wire::{Era, HANDSHAKES, MODERN};
 
 use crate::call::{self, Target};
 use crate::client::{Caller, Greeting, Listening};
+use crate::extensions;
 use crate::hub::{Hub, tagged};
 use crate::rpc::{self, NOT_FOUND, Request, RpcError};
 use crate::view::{List, View};
@@ -61,23 +62,26 @@ pub(crate) async fn answer(hub: &Arc<Hub>, caller: &Caller, request: &Request) -
             let params = params.with("uri", json!(theirs).into());
             let target = Target::Of { server: server.to_owned(), method: "resources/read" };
             let read = call::relay(hub, caller, target, params).await;
-            // The error of a server names its own address.
-            read.map_err(|error| {
-                if error.data.as_ref().is_some_and(|data| data.get("uri").is_some()) {
-                    error.with(json!({"uri": uri}))
-                } else {
-                    error
-                }
-            })
+            read.map_err(|error| under_our_name(error, "uri", &uri))
         }
         ("completion/complete", _) => complete(hub, caller, params).await,
+        (method, Era::Modern) => extensions::answer(hub, caller, (method, params)).await,
         _ => Err(RpcError::no_method(method)),
     }
 }
 
-fn text(params: &Json, name: &str) -> Result<String, RpcError> {
+pub(crate) fn text(params: &Json, name: &str) -> Result<String, RpcError> {
     let given = params.get(name).and_then(|value| value.text());
     given.ok_or_else(|| RpcError::params(format!("`{name}` has to be a text")))
+}
+
+/// An error of a server, which names what it is about in its own words, in ours.
+pub(crate) fn under_our_name(error: RpcError, field: &str, name: &str) -> RpcError {
+    let data = error.data.as_ref().filter(|data| data.get(field).is_some());
+    match data.map(|data| data.with(field, json!(name).into())) {
+        Some(data) => error.with(data),
+        None => error,
+    }
 }
 
 fn unknown(what: &str, name: &str) -> RpcError {
@@ -97,18 +101,14 @@ pub(crate) fn server_info() -> Json {
     json!({"name": "switchboard", "title": "Switchboard", "version": env!("CARGO_PKG_VERSION")}).into()
 }
 
-fn capabilities(era: Era) -> Value {
-    let mut all = json!({
+fn capabilities() -> Value {
+    json!({
         "tools": {"listChanged": true},
         "resources": {"listChanged": true, "subscribe": true},
         "prompts": {"listChanged": true},
         "completions": {},
-    });
-    all["logging"] = json!({});
-    if era == Era::Modern {
-        all["extensions"] = json!({});
-    }
-    all
+        "logging": {},
+    })
 }
 
 fn initialize(hub: &Hub, caller: &Caller, params: &Json) -> Json {
@@ -120,7 +120,7 @@ fn initialize(hub: &Hub, caller: &Caller, params: &Json) -> Json {
     let _first = caller.client.greeting.set(greeting);
     let mut fields = vec![
         ("protocolVersion", json!(version).into()),
-        ("capabilities", capabilities(Era::Handshake).into()),
+        ("capabilities", capabilities().into()),
         ("serverInfo", server_info()),
     ];
     fields.extend(hub.view().instructions.as_ref().map(|text| ("instructions", json!(text).into())));
@@ -128,10 +128,12 @@ fn initialize(hub: &Hub, caller: &Caller, params: &Json) -> Json {
 }
 
 fn discover(hub: &Hub) -> Json {
+    let mut capabilities = capabilities();
+    capabilities["extensions"] = extensions::offered(hub);
     let mut fields = vec![
         ("resultType", json!("complete").into()),
         ("supportedVersions", json!([MODERN]).into()),
-        ("capabilities", capabilities(Era::Modern).into()),
+        ("capabilities", capabilities.into()),
     ];
     fields.extend(hub.view().instructions.as_ref().map(|text| ("instructions", json!(text).into())));
     fields.extend(hints());
@@ -139,7 +141,7 @@ fn discover(hub: &Hub) -> Json {
     Json::object(fields)
 }
 
-fn hints() -> [(&'static str, Json); 2] {
+pub(crate) fn hints() -> [(&'static str, Json); 2] {
     [("ttlMs", json!(FRESH_MS).into()), ("cacheScope", json!("private").into())]
 }
 
@@ -319,9 +321,10 @@ pub(crate) fn caller(
         client: Arc::clone(client),
         era,
         capabilities: capabilities.unwrap_or_else(|| Json::object([])),
-        log_level: of("io.modelcontextprotocol/logLevel")
-            .and_then(|level| level.text())
-            .filter(|_| era == Era::Modern),
+        log_level: match era {
+            Era::Modern => of("io.modelcontextprotocol/logLevel").and_then(|level| level.text()),
+            Era::Handshake => client.level().map(str::to_owned),
+        },
         progress: of("progressToken"),
         lane,
     }
@@ -331,7 +334,11 @@ pub(crate) fn caller(
 pub(crate) const fn status(error: &RpcError) -> u16 {
     match error.code {
         NOT_FOUND => 404,
-        rpc::PARSE | rpc::INVALID_REQUEST | rpc::HEADER_MISMATCH | rpc::UNSUPPORTED_VERSION | -32021 => 400,
+        rpc::PARSE
+        | rpc::INVALID_REQUEST
+        | rpc::HEADER_MISMATCH
+        | rpc::UNSUPPORTED_VERSION
+        | rpc::MISSING_CAPABILITY => 400,
         _ => 200,
     }
 }

@@ -12,6 +12,7 @@ use crate::problem::{Code, Problem};
 use crate::resolve;
 use crate::sources;
 use crate::sources::places::Project;
+use crate::spans;
 
 /// Everything there is to know about a person's servers without touching one of them.
 #[derive(Debug)]
@@ -40,6 +41,15 @@ impl Discovery {
 
 /// Finds, reads and decides. Never fails: what cannot be used is a [`Problem`].
 pub fn discover(env: &Env, options: Options) -> Discovery {
+    let watched = spans::discover();
+    let discovery = watched.span().in_scope(|| look(env, options));
+    watched.span().record("n_servers", discovery.servers.len());
+    watched.span().record("n_problems", discovery.problems.len());
+    watched.done(spans::OK);
+    discovery
+}
+
+fn look(env: &Env, options: Options) -> Discovery {
     let project = Project::find(env);
     let mut found = sources::find(env, &project);
     let (settings, setting_problems) = settings::read(&found.settings, env);

@@ -21,9 +21,47 @@ pub const SWITCHBOARD_MODEL: &str = "SWITCHBOARD_MODEL";
 /// `1` approves every server for this run.
 pub const SWITCHBOARD_TRUST: &str = "SWITCHBOARD_TRUST";
 
+/// From which level on `--log-file` is written.
+pub const SWITCHBOARD_LOG: &str = "SWITCHBOARD_LOG";
+
+/// Where spans are sent; `/v1/traces` is added to it.
+pub const OTEL_EXPORTER_OTLP_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+/// Where spans are sent, to the letter.
+pub const OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+/// `true` sends nothing.
+pub const OTEL_SDK_DISABLED: &str = "OTEL_SDK_DISABLED";
+/// `none` sends nothing.
+pub const OTEL_TRACES_EXPORTER: &str = "OTEL_TRACES_EXPORTER";
+/// What we are called there.
+pub const OTEL_SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
+/// What else is said of us there.
+pub const OTEL_RESOURCE_ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
+/// The trace and span we were started in.
+pub const TRACEPARENT: &str = "TRACEPARENT";
+/// What tracing systems have to say of that.
+pub const TRACESTATE: &str = "TRACESTATE";
+
+/// Variables of OpenTelemetry that the program reads, with what they do.
+pub const TELEMETRY_VARIABLES: &[(&str, &str)] = &[
+    (OTEL_EXPORTER_OTLP_ENDPOINT, "spans are sent there, to `/v1/traces`, as OTLP over HTTP"),
+    (OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, "spans are sent exactly there"),
+    ("OTEL_EXPORTER_OTLP_HEADERS", "headers that go with them"),
+    (OTEL_TRACES_EXPORTER, "`none` sends nothing"),
+    (OTEL_SDK_DISABLED, "`true` sends nothing"),
+    (OTEL_SERVICE_NAME, "what we are called there; `switchboard` if not set"),
+    (OTEL_RESOURCE_ATTRIBUTES, "what else is said of us there"),
+    ("OTEL_TRACES_SAMPLER", "which traces are sent; also `OTEL_TRACES_SAMPLER_ARG`"),
+    (TRACEPARENT, "the trace and span this run belongs to; passed on to servers, also without a collector"),
+    (TRACESTATE, "goes with it"),
+];
+
 /// Every variable of our own that we read, with what it does. The reference page is made from it.
 pub const VARIABLES: &[(&str, &str)] = &[
     (SWITCHBOARD_HOME, "replaces `~/.switchboard`: user files and all state"),
+    (
+        SWITCHBOARD_LOG,
+        "from which level on `--log-file` is written: `off`, `error`, `warn`, `info` (if not set), `debug`, `trace`",
+    ),
     (SWITCHBOARD_MCP_SERVERS, "a JSON object of servers; replaces everything else"),
     (SWITCHBOARD_MCP_TIMEOUT_MS, "overrides every server's `timeout`; 0 means no limit"),
     (SWITCHBOARD_STARTUP_WINDOW_MS, "overrides the setting `startupWindow`"),

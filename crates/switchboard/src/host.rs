@@ -174,6 +174,20 @@ pub enum Permit {
     Defer,
 }
 
+impl Permit {
+    /// The word in reports.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Session => "session",
+            Self::Always => "always",
+            Self::Deny { .. } => "denied",
+            Self::Refuse { .. } => "refused",
+            Self::Defer => "deferred",
+        }
+    }
+}
+
 /// What a host can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]

@@ -51,6 +51,7 @@ pub mod problem;
 pub mod provider;
 pub mod redact;
 pub mod secret;
+pub mod spans;
 mod sweep;
 pub mod template;
 pub mod visible;

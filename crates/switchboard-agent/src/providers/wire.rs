@@ -33,9 +33,9 @@ pub(super) fn request(chosen: &Chosen, request: Request) -> ChatRequest {
     }
     chat.messages = messages;
     // Ollama has no word for "call none".
-    let has_tools =
-        !request.tools.is_empty() && !(provider == Provider::Ollama && request.choice == Choice::Never);
-    chat.tools = has_tools.then(|| request.tools.into_iter().map(tool).collect());
+    let is_hidden = provider == Provider::Ollama && request.choice == Choice::Never;
+    chat.tools =
+        (!is_hidden && !request.tools.is_empty()).then(|| request.tools.into_iter().map(tool).collect());
     chat
 }
 

@@ -16,7 +16,7 @@ use switchboard::session::Found;
 use switchboard::visible::excerpt;
 use tokio_util::sync::CancellationToken;
 
-use super::{Agent, Input, OnEvent, Stop, ToolCall, Turn, fits};
+use super::{Agent, Input, OnEvent, Stop, ToolCall, Turn};
 use crate::block::{self, DELEGATE, SEARCH};
 use crate::clean::clean;
 use crate::event::{Event, Fate};
@@ -104,12 +104,19 @@ impl Agent {
                 done[index] = Some(ended);
             }
         };
-        let rows: Vec<(Option<String>, Option<String>)> = targets.iter().map(names).collect();
+        let rows: Vec<(Option<String>, Option<String>, Option<String>)> = targets
+            .iter()
+            .map(|target| {
+                let (server, tool) = names(target);
+                let name = if let Target::Tool(entry) = target { Some(entry.name.clone()) } else { None };
+                (server, tool, name)
+            })
+            .collect();
         drop(targets);
         let mut results = Vec::new();
-        for ((call, done), (server, tool)) in calls.into_iter().zip(done).zip(rows) {
+        for ((call, done), (server, tool, name)) in calls.into_iter().zip(done).zip(rows) {
             let mut ended = done.unwrap_or_else(|| Done::failed(Fate::Interrupted, INTERRUPTED.to_owned()));
-            self.remember(&call.name, &ended);
+            self.remember(name, &ended);
             turn.usage.add(ended.usage);
             turn.tool_calls.push(ToolCall {
                 name: call.name.clone(),
@@ -128,8 +135,8 @@ impl Agent {
     }
 
     /// Tools that were found or used stay in sight.
-    fn remember(&mut self, name: &str, done: &Done) {
-        let used = (done.fate == Fate::Made).then(|| name.to_owned());
+    fn remember(&mut self, name: Option<String>, done: &Done) {
+        let used = name.filter(|_| done.fate == Fate::Made);
         for name in done.found.iter().cloned().chain(used) {
             if !self.found.contains(&name) {
                 self.found.push(name);
@@ -138,10 +145,14 @@ impl Agent {
     }
 
     fn target<'a>(&self, catalog: &'a Catalog, name: &str) -> Target<'a> {
+        // Our own names first: a server must not take them by a spelling.
+        match name {
+            SEARCH => return Target::Search,
+            DELEGATE if self.settings.rules.sub_agents => return Target::Delegate,
+            _ => {}
+        }
         match catalog.find(name, None) {
             Ok(entry) => Target::Tool(entry),
-            Err(_) if name == SEARCH => Target::Search,
-            Err(_) if name == DELEGATE && self.settings.rules.sub_agents => Target::Delegate,
             Err(missed) => Target::Nothing(self.why_missing(name, missed)),
         }
     }
@@ -193,10 +204,6 @@ impl Agent {
     }
 
     async fn call(&self, entry: &Entry, arguments: &Json) -> Done {
-        if fits(&self.settings.deny, &entry.name, &entry.server, &entry.tool.name) {
-            let why = format!("Error: not allowed: the user denies `{}` in this conversation", entry.name);
-            return Done::failed(Fate::Denied, why);
-        }
         match self.session.call_entry(entry, arguments, Request::default()).await {
             Ok(outcome) => brought(&outcome),
             Err(error) => {

@@ -70,10 +70,12 @@ impl Agent {
                 Tried::Interrupted { text } => return Ok(Asked::Partial { text, stop: Stop::Interrupted }),
                 Tried::Failed { error, text, has_output } => (error, text, has_output),
             };
-            // The model knows better how much it can look at.
-            room = room.min(self.history.tokens()) / 2;
             let is_mended = match &error {
-                Error::TooLong { .. } => self.trim(room, on_event),
+                // The model knows better how much it can look at.
+                Error::TooLong { .. } => {
+                    room = room.min(self.history.tokens()) / 2;
+                    self.trim(room, on_event)
+                }
                 Error::Rejected { status: 400 | 415 | 422, .. } => self.drop_pictures(on_event),
                 _ => false,
             };

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+use switchboard_agent::model::Answer;
 use switchboard_agent::{Fate, Stop};
 use tokio_util::sync::CancellationToken;
 
@@ -10,8 +11,7 @@ use crate::world::{Steps, World, agent, calls, is_sound, text};
 
 fn model() -> Steps {
     let two = [("mcp_one_echo", json!({"text": "a"})), ("mcp_one_slow", json!({"ms": 5}))];
-    let mut first = calls(&two);
-    first.text = "Let me see.".to_owned();
+    let first = Answer { text: "Let me see.".to_owned(), ..calls(&two) };
     Steps::default().says(first.clone()).says(first).says(text("Done."))
 }
 

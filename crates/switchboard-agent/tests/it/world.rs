@@ -107,7 +107,7 @@ impl Steps {
 }
 
 impl Model for Steps {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "test/steps"
     }
 
@@ -151,7 +151,6 @@ pub(crate) fn settings() -> Settings {
         system: "Be kind.".to_owned(),
         max_steps: 10,
         rules: Rules { tokens: 100_000, pinned: Vec::new(), sub_agents: false },
-        deny: Vec::new(),
         first_choice: Choice::Auto,
         context_tokens: 100_000,
         max_tokens: None,

@@ -10,10 +10,9 @@ use serde::Serialize;
 use serde_json::json;
 use switchboard::catalog::Catalog;
 use switchboard::connect::Persistence;
-use switchboard::host::{Abilities, Answer, Elicitation, Headless, Host, Permission, Permit, Reply, Root};
-use switchboard::json::Json;
+use switchboard::env::SWITCHBOARD_MODEL;
+use switchboard::host::{Ruled, Rules};
 use switchboard::session::Session;
-use switchboard_agent::turn::fits;
 use switchboard_agent::{
     Agent, Choice, Chosen, Error, Event, Input, Settings, Stop, Turn, choose, providers,
 };
@@ -25,6 +24,7 @@ use crate::args::Chat;
 use crate::error::{CommandError, Kind};
 use crate::progress::Progress;
 use crate::report::ErrorRow;
+use crate::{shell, terminal};
 
 /// What is said to a model is no longer than this.
 const LONGEST_PROMPT: u64 = 16 << 20;
@@ -35,10 +35,13 @@ pub(super) fn run(context: &Context, chat: &Chat) -> Result<Outcome, CommandErro
     online::check(context, &chat.only)?;
     let mut options = online::options(context, &chat.only);
     options.persistence = Persistence::KeepTrying;
-    options.host = Arc::new(Ruled::new(context, chat));
+    // Nobody is there to ask: patterns answer, and what none of them allows is denied.
+    let rules = Rules { allow: chat.allow.clone(), deny: chat.deny.clone() };
+    options.host = Arc::new(Ruled::new(rules, vec![context.env.cwd().to_owned()]));
     let work = async |session: &Session, progress: &Progress| {
         let teller = Teller { context, chat, progress, notes: Mutex::default() };
         let done = headless(&teller, session, &chosen, &prompt).await;
+        teller.say_the_rest(session);
         if let (true, Err(error)) = (chat.stream_json, &done) {
             let mut line = error.to_json();
             line["type"] = json!("error");
@@ -50,10 +53,17 @@ pub(super) fn run(context: &Context, chat: &Chat) -> Result<Outcome, CommandErro
     Ok(Outcome::Done)
 }
 
-/// The session at a terminal.
-fn interactive(_context: &Context, _chat: &Chat) -> Result<Outcome, CommandError> {
-    let message = "there is nothing to say: give a prompt with -p PROMPT, or on standard input";
-    Err(CommandError::usage("no-prompt", message))
+/// The session at a terminal, with the model that was named.
+fn interactive(context: &Context, chat: &Chat) -> Result<Outcome, CommandError> {
+    if !terminal::is_lived_in() || context.printer.json || chat.stream_json || !context.printer.is_direct() {
+        let message = "there is nothing to say: give a prompt with -p PROMPT, or on standard input";
+        return Err(CommandError::usage("no-prompt", message));
+    }
+    let env = match &chat.model {
+        Some(model) => context.env.clone().with_var(SWITCHBOARD_MODEL, model),
+        None => context.env.clone(),
+    };
+    shell::run(&Context { env, ..context.clone() })
 }
 
 /// What to say; nothing if somebody sits there to say it.
@@ -90,16 +100,11 @@ async fn headless(
     chosen: &Chosen,
     prompt: &str,
 ) -> Result<(), CommandError> {
-    let (context, chat) = (teller.context, teller.chat);
+    let chat = teller.chat;
     let discovery = session.discovery();
     let errors = session.errors();
-    online::say_errors(context, &errors);
-    if chat.only.is_empty() {
-        online::say_who_waits(context, &discovery);
-    }
     listing::required(&discovery, &session.servers(), &chat.only)?;
     let mut settings = Settings::of(&discovery.settings.chat, chosen);
-    settings.deny.clone_from(&chat.deny);
     settings.first_choice = choice(&session.catalog(), &chat.tool_choice)?;
     if let Choice::Tool(name) = &settings.first_choice {
         settings.rules.pinned.push(name.clone());
@@ -110,11 +115,12 @@ async fn headless(
     }
     let model = providers::connect(chosen).map_err(|error| failed(&error))?;
     let mut agent = Agent::new(session.clone(), Arc::new(model), settings);
-    teller.begin(chosen, &agent, online::error_rows(&errors))?;
+    let errors = online::error_rows(&errors);
+    teller.begin(chosen, &agent, &errors)?;
     let mut on_event = |event: Event| teller.hear(&event);
     let turn = agent.turn(Input::from(prompt), &mut on_event, &CancellationToken::new()).await;
     let turn = turn.map_err(|error| failed(&error))?;
-    teller.end(&turn, chosen, online::error_rows(&errors))?;
+    teller.end(&turn, chosen, errors)?;
     verdict(&turn)
 }
 
@@ -186,7 +192,7 @@ struct Teller<'t> {
 }
 
 impl Teller<'_> {
-    fn begin(&self, chosen: &Chosen, agent: &Agent, errors: Vec<ErrorRow>) -> Result<(), CommandError> {
+    fn begin(&self, chosen: &Chosen, agent: &Agent, errors: &[ErrorRow]) -> Result<(), CommandError> {
         self.progress.say(format!("asking {}", chosen.full_name()));
         if self.chat.stream_json {
             let block = agent.block();
@@ -241,57 +247,23 @@ impl Teller<'_> {
         } else {
             printer.text(&turn.text)?;
         }
-        for note in self.notes.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            printer.remark(note);
-        }
         if turn.denied > 0 {
             let n = turn.denied;
             let was = if n == 1 { "was" } else { "were" };
-            printer.remark(&format!("{n} call{} {was} not allowed; --allow GLOB allows what it fits", s(n)));
+            self.note(format!("{n} call{} {was} not allowed; --allow GLOB allows what it fits", s(n)));
         }
         Ok(())
     }
-}
 
-/// Nobody is there to ask: patterns answer, and what none of them allows is denied.
-struct Ruled {
-    allow: Vec<String>,
-    headless: Headless,
-}
-
-impl Ruled {
-    fn new(context: &Context, chat: &Chat) -> Self {
-        let headless = Headless { folders: vec![context.env.cwd().to_owned()], ..Headless::default() };
-        Self { allow: chat.allow.clone(), headless }
-    }
-}
-
-impl Host for Ruled {
-    fn abilities(&self) -> Abilities {
-        self.headless.abilities()
-    }
-
-    fn roots(&self) -> Vec<Root> {
-        self.headless.roots()
-    }
-
-    fn elicit(&self, question: Elicitation) -> Reply<'_, Answer> {
-        self.headless.elicit(question)
-    }
-
-    fn permit(&self, question: Permission) -> Reply<'_, Permit> {
-        let is_allowed = fits(&self.allow, &question.name, &question.server, &question.tool);
-        let permit = if is_allowed {
-            Permit::Once
-        } else {
-            let reason =
-                format!("`{}` needs approval, no --allow fits it, and nobody is there to ask", question.name);
-            Permit::Deny { reason }
-        };
-        Box::pin(std::future::ready(permit))
-    }
-
-    fn sample(&self, server: String, params: Json) -> Reply<'_, Result<Json, String>> {
-        self.headless.sample(server, params)
+    /// What happened on the way, and what is wrong with servers, once the line of progress is gone.
+    fn say_the_rest(&self, session: &Session) {
+        self.progress.end();
+        for note in self.notes.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            self.context.printer.remark(note);
+        }
+        online::say_errors(self.context, &session.errors());
+        if self.chat.only.is_empty() {
+            online::say_who_waits(self.context, &session.discovery());
+        }
     }
 }

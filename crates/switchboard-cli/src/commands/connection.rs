@@ -99,7 +99,7 @@ pub(super) fn terms(context: &Context, launch: &Launch, wishes: Wishes<'_>) -> T
         trace,
         steps,
         log: Arc::default(),
-        context: None,
+        context: context.trace.clone(),
     }
 }
 

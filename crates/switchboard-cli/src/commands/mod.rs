@@ -33,6 +33,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use switchboard::config::edit::OwnFile;
 use switchboard::config::write::Privacy;
+use switchboard::context;
 use switchboard::sources::places;
 use switchboard::{Discovery, Env, Options, Provider, Scope, Server, Transport, discover};
 use tokio_util::sync::CancellationToken;
@@ -41,6 +42,7 @@ use crate::args::{BuiltinArg, Cli, Command, ScopeArg};
 use crate::ask::{Ask, Lines};
 use crate::error::{CommandError, Kind};
 use crate::printer::{Printer, Volume};
+use crate::telemetry::Telemetry;
 use crate::{shell, terminal};
 
 /// The verb that makes this program the guard of a server instead.
@@ -51,7 +53,7 @@ pub(crate) const ADD_ONE: &str =
     "Add one: switchboard add NAME -- COMMAND, or switchboard add NAME --url URL";
 
 /// What every command gets.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) env: Env,
     pub(crate) options: Options,
@@ -60,6 +62,14 @@ pub(crate) struct Context {
     pub(crate) lines: Lines,
     /// Stops what is being done, besides Ctrl-C.
     pub(crate) cancel: CancellationToken,
+    /// Tells where the work stands in a trace.
+    pub(crate) trace: Option<context::Source>,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("options", &self.options).finish_non_exhaustive()
+    }
 }
 
 impl Context {
@@ -113,11 +123,20 @@ pub(crate) fn run() -> ExitCode {
         Ok(context) => context,
         Err(error) => return failed(&mute, &error, None),
     };
-    let done = match cli.command {
-        Some(command) => dispatch(command, &context),
-        None if terminal::is_lived_in() && !context.printer.json => shell::run(&context),
-        None => return usage(&nothing_to_do()),
+    if cli.command.is_none() && (!terminal::is_lived_in() || context.printer.json) {
+        return usage(&nothing_to_do());
+    }
+    let verb = || cli.command.as_ref().map_or_else(|| "session".to_owned(), verb);
+    let telemetry = match Telemetry::start(&context.env, cli.global.log_file.as_deref(), verb) {
+        Ok(telemetry) => telemetry,
+        Err(error) => return failed(&context.printer, &error, Some(&context.env)),
     };
+    let context = Context { trace: telemetry.source(), ..context };
+    let done = telemetry.run(|| match cli.command {
+        Some(command) => dispatch(command, &context),
+        None => shell::run(&context),
+    });
+    telemetry.finish();
     match done {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Broken) => ExitCode::from(Kind::Usage as u8),
@@ -129,7 +148,15 @@ fn context(cli: &Cli, volume: Volume) -> Result<Context, CommandError> {
     let env = env(cli.global.directory.as_deref())?;
     let options = Options { trust_all: cli.global.trust, ..Options::default() };
     let printer = Printer::new(&env, cli.global.json, volume);
-    Ok(Context { env, options, printer, lines: Lines::default(), cancel: CancellationToken::new() })
+    let (lines, cancel) = (Lines::default(), CancellationToken::new());
+    Ok(Context { env, options, printer, lines, cancel, trace: None })
+}
+
+/// The name of a command, without what was typed after it.
+fn verb(command: &Command) -> String {
+    let shown = format!("{command:?}");
+    let end = shown.find(|c: char| !c.is_alphanumeric()).unwrap_or(shown.len());
+    shown[..end].to_lowercase()
 }
 
 /// The error of a line without a command where nobody sits.

@@ -21,6 +21,7 @@ pub(crate) fn options(context: &Context, servers: &[String]) -> Options {
     options.guard = connection::guard();
     options.own_program = std::env::current_exe().ok();
     options.persistence = Persistence::OneShot;
+    options.context.clone_from(&context.trace);
     if !servers.is_empty() {
         options.only = Some(servers.iter().cloned().collect());
     }

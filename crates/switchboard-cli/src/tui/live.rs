@@ -89,10 +89,11 @@ impl<W: Write> Live<W> {
     pub(super) fn draw(&mut self, frame: &Frame) -> io::Result<()> {
         let next = self.laid_out(frame);
         let last = next.area.height.saturating_sub(1);
-        let cursor =
-            frame.cursor.map(|(row, column)| (row.min(last), column.min(self.size.width.saturating_sub(1))));
+        let inside =
+            |(row, column): (u16, u16)| (row.min(last), column.min(self.size.width.saturating_sub(1)));
+        let (place, is_visible) = (frame.cursor.map_or((last, 0), inside), frame.cursor.is_some());
         let is_same = self.above.is_empty() && self.is_whole && next == self.shown;
-        if is_same && cursor.is_some() == self.is_visible && cursor.is_none_or(|cursor| cursor == self.at) {
+        if is_same && is_visible == self.is_visible && place == self.at {
             return Ok(());
         }
         if !self.is_whole {
@@ -103,15 +104,11 @@ impl<W: Write> Live<W> {
             self.rewrite(&next, &mut text);
             self.at = (last, 0);
         }
-        if let Some(cursor) = cursor {
-            go(self.at.0, cursor, &mut text);
-            text.push_str(SHOW);
-            self.at = cursor;
-        }
+        go(self.at.0, place, &mut text);
+        text.push_str(if is_visible { SHOW } else { "" });
         text.push_str(DONE);
-        self.shown = next;
-        self.is_whole = true;
-        self.is_visible = cursor.is_some();
+        (self.shown, self.at) = (next, place);
+        (self.is_whole, self.is_visible) = (true, is_visible);
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
     }

@@ -14,6 +14,7 @@ mod look;
 mod menu;
 mod model;
 mod notices;
+mod patience;
 mod prose;
 mod signals;
 mod slots;

@@ -12,6 +12,7 @@ use super::live::Size;
 use super::look::Look;
 use super::menu::Menu;
 use super::notices::Notices;
+use super::patience::Patience;
 use super::prose::Prose;
 use super::status::Standing;
 use crate::shell::{Completion, Next};
@@ -36,6 +37,7 @@ pub(super) struct Model {
     pub(super) prose: Prose,
     pub(super) standing: Standing,
     pub(super) notices: Notices,
+    pub(super) patience: Patience,
     /// The model and its use, if there is one.
     pub(super) footer: Option<String>,
     /// A word of help, until the next key.
@@ -165,6 +167,7 @@ impl Model {
             prose: Prose::default(),
             standing: Standing::default(),
             notices: Notices::default(),
+            patience: Patience::default(),
             footer: None,
             hint: None,
         }

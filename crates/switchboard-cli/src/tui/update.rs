@@ -126,11 +126,16 @@ fn asked(model: &mut Model, ticket: u64, ask: Ask) -> Vec<Effect> {
     let is_there = |asked: &Asked| asked.kind == AskedKind::Servers && asked.server == server;
     let is_too_much = match kind {
         AskedKind::OurOwn => model.dialogs.len() >= MOST_CALLS,
-        AskedKind::Servers => model.dialogs.len() >= MOST_ASKED || model.dialogs.iter().any(is_there),
+        AskedKind::Servers => {
+            model.dialogs.len() >= MOST_ASKED
+                || model.dialogs.iter().any(is_there)
+                || !model.patience.lets_through(model.now, &server)
+        }
     };
     if is_too_much {
-        let words = format!("a question of {} was refused: others wait already", plain(&server));
-        let mut effects = print(model, &[Line::from(Span::styled(words, FAINT))]);
+        let words = format!("{} asks too much at once; some of it is refused", plain(&server));
+        let line = model.patience.is_news(model.now, &server).then(|| Line::from(Span::styled(words, FAINT)));
+        let mut effects = print(model, line.as_slice());
         effects.push(Effect::Answer(ticket, refused(&ask)));
         return effects;
     }

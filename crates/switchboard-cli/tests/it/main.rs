@@ -29,6 +29,7 @@ mod seat;
 mod shapes;
 mod status;
 mod switch;
+mod telemetry;
 mod terminal;
 mod trust;
 mod tui;

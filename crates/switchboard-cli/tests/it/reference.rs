@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use switchboard::env::{Os, VARIABLES};
+use switchboard::env::{Os, TELEMETRY_VARIABLES, VARIABLES};
 use switchboard::sources::places::{Container, Project, Spot, places};
 use switchboard::{Code, Env};
 use testkit::{Sandbox, golden, workspace};
@@ -36,10 +36,10 @@ const EXIT_CODES: &str = "
 | code | meaning |
 |---|---|
 | 0 | done |
-| 1 | failed: a file could not be written, the output could not be printed |
-| 2 | usage or configuration: a wrong argument, a name that exists or does not, a broken file; `doctor` found an error |
-| 3 | login needed: the server wants to know who asks |
-| 4 | unreachable: the server does not start, does not answer or does not speak MCP |
+| 1 | failed: a file could not be written, the output could not be printed, a model did not come to its end |
+| 2 | usage or configuration: a wrong argument, a name that exists or does not, a broken file, no model or key; `doctor` found an error |
+| 3 | login needed: the server wants to know who asks, or the model's provider does not take the key |
+| 4 | unreachable: the server does not start, does not answer or does not speak MCP, or the model cannot be reached |
 | 5 | the tool reported an error |
 | 6 | outcome unknown: the tool may have run, and there is no answer |
 | 7 | not approved: consent is needed and nobody could be asked |
@@ -55,9 +55,10 @@ fn problems() {
         writeln!(page, "| `{}` | {} | {} |", code.as_str(), code.severity().as_str(), code.meaning())
             .unwrap();
     }
-    page.push_str("\n## Errors\n\nWhy a server cannot be reached or does not answer, or a call is not made.\n\n| code | meaning |\n|---|---|\n");
+    page.push_str("\n## Errors\n\nWhy a server cannot be reached or does not answer, a call is not made, or a model gives no answer.\n\n| code | meaning |\n|---|---|\n");
     let codes = switchboard::resolve::CODES.iter().chain(switchboard::auth::CODES);
-    for (code, meaning) in codes.chain(switchboard::wire::CODES).chain(switchboard::calls::CODES) {
+    let codes = codes.chain(switchboard::wire::CODES).chain(switchboard::calls::CODES);
+    for (code, meaning) in codes.chain(switchboard_agent::error::CODES) {
         writeln!(page, "| `{code}` | {meaning} |").unwrap();
     }
     golden(&workspace().join("docs/problems.md"), &page);
@@ -75,7 +76,7 @@ fn configuration() {
     page.push_str("\n## Settings\n\n| key | meaning |\n|---|---|\n");
     fields(&mut page, &switchboard::config::schema::settings_file().to_value());
     page.push_str("\n## Variables\n\n| variable | effect |\n|---|---|\n");
-    for (name, effect) in VARIABLES {
+    for (name, effect) in VARIABLES.iter().chain(TELEMETRY_VARIABLES) {
         writeln!(page, "| `{name}` | {effect} |").unwrap();
     }
     page.push_str("\n## Where servers are looked for\n\nThe one that counts most first. `.` is the project, `~` the home directory; on macOS and Windows desktop programs\nkeep their files elsewhere, and they are found there.\n\n| priority | provider | scope | file | below |\n|---|---|---|---|---|\n");

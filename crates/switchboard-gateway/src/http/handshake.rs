@@ -27,6 +27,8 @@ const IDLE: Duration = Duration::from_mins(30);
 const MOST: usize = 1000;
 /// Streams of a session that can still be taken up again.
 const STREAMS: usize = 64;
+/// An answer within this time needs no stream.
+const PROMPT: Duration = Duration::from_millis(50);
 /// A status, and why.
 type Refused = (u16, &'static str);
 const SESSION: &str = "mcp-session-id";
@@ -214,9 +216,10 @@ impl Session {
         }
         drop(lane);
         tokio::spawn(record(said, Arc::clone(&tape)));
-        // Most requests are answered by one message, and that is the answer to the POST.
+        // Most requests are answered by one message, and that is the answer to the POST. What takes longer gets a stream,
+        // so that the client can come back for it.
         if n_requests == 1
-            && let Next::Message(0, text) = tape.next(0).await
+            && let Ok(Next::Message(0, text)) = tokio::time::timeout(PROMPT, tape.next(0)).await
             && is_answer(&text)
         {
             return json_answer(200, text);

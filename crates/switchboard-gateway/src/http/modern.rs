@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::stream;
 use serde_json::json;
-use switchboard::wire::{HANDSHAKES, MODERN};
+use switchboard::wire::{HANDSHAKES, MODERN, misquoted};
 use tokio::sync::mpsc;
 
 use super::{json_answer, stream::event, stream_answer};
@@ -36,11 +36,12 @@ fn version_in(request: &Request) -> Option<String> {
     request.params.get("_meta")?.get("io.modelcontextprotocol/protocolVersion")?.text()
 }
 
+fn mismatch(header: &str) -> RpcError {
+    RpcError::new(HEADER_MISMATCH, format!("the header {header} does not say what the body says"))
+}
+
 /// Whether the headers say what the body says.
 fn check(headers: &HeaderMap, request: &Request) -> Result<(), RpcError> {
-    let mismatch = |what: &str| {
-        RpcError::new(HEADER_MISMATCH, format!("the header {what} does not say what the body says"))
-    };
     let unsupported = |version: &str| {
         let data = json!({"supported": [MODERN], "requested": version});
         RpcError::new(UNSUPPORTED_VERSION, "this protocol version is not supported").with(data)
@@ -76,6 +77,21 @@ fn check(headers: &HeaderMap, request: &Request) -> Result<(), RpcError> {
     }
 }
 
+/// Whether the headers repeat the arguments that the tool wants repeated.
+async fn check_arguments(hub: &Hub, headers: &HeaderMap, request: &Request) -> Result<(), RpcError> {
+    let name = request.params.get("name").and_then(|name| name.text());
+    let Some(name) = name.filter(|_| request.method == "tools/call") else { return Ok(()) };
+    let view = hub.view_with(|view| view.tool(&name).is_some()).await;
+    let Some(entry) = view.tool(&name) else { return Ok(()) };
+    let header =
+        |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let arguments = request.params.get("arguments");
+    match misquoted(&entry.tool.input_schema, arguments.as_ref(), header) {
+        Some(header) => Err(mismatch(&header)),
+        None => Ok(()),
+    }
+}
+
 /// What a header value stands for.
 fn decoded(value: &str) -> Option<String> {
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
@@ -95,6 +111,9 @@ pub(crate) async fn answer(hub: &Arc<Hub>, headers: &HeaderMap, request: Request
         Ok(era) => era,
         Err(error) => return refused(&error),
     };
+    if let Err(error) = check_arguments(hub, headers, &request).await {
+        return refused(&error);
+    }
     let guest = Guest::new(hub);
     let (lane, mut said) = mpsc::channel(LANE);
     let shared = Arc::clone(hub);

@@ -15,6 +15,9 @@ const KEPT: usize = 4 * 1024 * 1024;
 /// Something is said at least so often, so that nobody in between takes the connection for dead.
 const PULSE: Duration = Duration::from_secs(15);
 
+/// Who lost a stream comes back after so long.
+const RETRY_MS: u64 = 1000;
+
 /// Messages in order, to be read from any point on.
 #[derive(Debug, Default)]
 pub(crate) struct Tape {
@@ -91,7 +94,7 @@ impl Tape {
 /// The tape as the body of an answer, from a message on. `name` is what a client calls it by when it comes back.
 pub(crate) fn body(tape: Arc<Tape>, name: u64, from: usize, is_primed: bool) -> Body {
     // A client that has a number before the first message can come back for all of them.
-    let prime = is_primed.then(|| Bytes::from(format!("id: {name}-{from}\ndata: \n\n")));
+    let prime = is_primed.then(|| Bytes::from(format!("id: {name}-{from}\nretry: {RETRY_MS}\ndata: \n\n")));
     let events = stream::unfold((tape, from, prime), move |(tape, at, prime)| async move {
         if let Some(prime) = prime {
             return Some((Ok::<_, std::convert::Infallible>(prime), (tape, at, None)));

@@ -116,18 +116,21 @@ impl Keys {
             return Err(Error::LoggedOut);
         }
         // Many may be refused at once; one login is for all of them.
-        match self.first(&place.id) {
-            Ok(ours) => {
-                let done = self.go(place, challenge, (None, &Wishes::default())).await;
-                ours.send_replace(Some(done.clone()));
+        loop {
+            let done = match self.first(&place.id) {
+                Ok(ours) => {
+                    let done = self.go(place, challenge, (None, &Wishes::default())).await;
+                    ours.send_replace(Some(done.clone()));
+                    Some(done)
+                }
+                // Whoever began may have gone away; then it is up to us.
+                Err(mut theirs) => theirs.wait_for(Option::is_some).await.ok().and_then(|done| done.clone()),
+            };
+            if let Some(done) = done {
                 done?;
-            }
-            Err(mut theirs) => {
-                let done = theirs.wait_for(Option::is_some).await.ok().and_then(|done| done.clone());
-                done.unwrap_or(Err(Error::LoggedOut))?;
+                return self.token(&place.id, Need::Fresh).await;
             }
         }
-        self.token(&place.id, Need::Fresh).await
     }
 
     /// Forgets the login of a place, and tells the login server where that can be done. False if there was none.

@@ -130,6 +130,8 @@ impl Pass {
                 self.hold(token, true);
                 Ok(Verdict::Again)
             }
+            // Its login server is away; nobody else can help either.
+            Err(error) if error.is_transient() => Err(error),
             // What a program could not log in with says more than that nobody did.
             Err(error) => Ok(Verdict::Final(words(if why == Error::LoggedOut { &error } else { &why }))),
         }

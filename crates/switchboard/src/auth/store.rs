@@ -30,7 +30,9 @@ pub(crate) use self::error::StoreError;
 pub(crate) use self::form::Outline;
 use self::form::{decode, encode, outline};
 pub(crate) use self::keyring::Keyring;
+use self::keyring::NoKey;
 pub(crate) use self::lock::Lock;
+use self::seal::Key;
 use super::kept::{CredentialId, Kept};
 use crate::config::write::WriteError;
 use crate::env::Env;
@@ -111,6 +113,13 @@ impl Store {
     pub(crate) fn write(&self, kept: &Kept) -> Result<(), StoreError> {
         let path = self.path(&kept.id);
         file::make_dir(&self.dir)?;
+        // A keyring may be slow, and a turn is short.
+        let key = self.key();
+        let text = encode(kept, key.as_ref()).map_err(|what| WriteError::Content {
+            path: path.clone(),
+            line: None,
+            what,
+        })?;
         let turn = self.turn()?;
         match self.look_again(&path, &turn) {
             Ok(_) | Err(StoreError::Broken { aside: Some(_), .. }) => {}
@@ -118,13 +127,6 @@ impl Store {
             Err(error @ StoreError::Sealed { .. }) => drop(put_aside(&path).ok_or(error)?),
             Err(error) => return Err(error),
         }
-        // Without a keyring it is a file for the user alone, as ever.
-        let key = self.keyring.make().ok();
-        let text = encode(kept, key.as_ref()).map_err(|what| WriteError::Content {
-            path: path.clone(),
-            line: None,
-            what,
-        })?;
         self.clear(|name| is_leftover(name, &kept.id.key()));
         file::replace(&path, &text)
     }
@@ -186,6 +188,19 @@ impl Store {
 
     fn path(&self, id: &CredentialId) -> PathBuf {
         self.dir.join(format!("{}.json", id.key()))
+    }
+
+    /// What to seal with. Without a keyring it is a file for the user alone, as ever.
+    fn key(&self) -> Option<Key> {
+        match self.keyring.find() {
+            Ok(key) => Some(key),
+            Err(NoKey::Unknown) => {
+                // Two at once would make two.
+                let _lock = Lock::take(&self.dir.join("keyring.lock"), TURN_PATIENCE).ok()?;
+                self.keyring.make().ok()
+            }
+            Err(_) => None,
+        }
     }
 
     /// The right to look and rename.

@@ -8,6 +8,7 @@ use crate::catalog::Entry;
 use crate::connect::{Freshness, Handle, Lease, View};
 use crate::json::Json;
 use crate::notice::Progress;
+use crate::spans;
 use crate::wire::{self, CallOptions, Errand, Heard, Link, Sent};
 
 /// A call to make.
@@ -38,6 +39,7 @@ pub(crate) async fn perform(
     let mut is_first = true;
     loop {
         let lease = lease(handle, &entry.server, request.timeout, started).await?;
+        spans::attempt(if is_first { 1 } else { 2 });
         let options = CallOptions {
             timeout: request.timeout,
             on_progress: match &mut request.on_progress {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tracing::Instrument;
 
 use super::event;
 use super::fault::Fault;
@@ -17,6 +18,7 @@ use super::refresh::{Fetched, List, Refreshes, fetch, listen};
 use super::usage::Usage;
 use crate::config::Transport;
 use crate::notice::Notice;
+use crate::spans;
 use crate::wire::{Cause, Era, Error, Interest, Link, Log};
 
 /// Commands that wait for the owner.
@@ -222,6 +224,7 @@ impl Owner {
                 if let State::Ready { link } = self.machine.state() {
                     fault.stderr = link.stderr_tail();
                 }
+                spans::lost(&self.recipe.borrow().shared.span, &fault.server, fault.code);
                 let gravity = fault.gravity();
                 self.step(Event::Lost { attempt, error: Arc::new(fault), gravity });
             }
@@ -331,12 +334,21 @@ impl Owner {
         match effect {
             Effect::Open { attempt } => {
                 let (recipe, log) = (Arc::clone(&self.recipe.borrow()), Arc::clone(&self.log));
-                let job = self.jobs.spawn(async move {
-                    match recipe.open(&log).await {
+                let transport = recipe.spec.transport.as_str();
+                let watched = spans::server_start(&recipe.shared.span, &recipe.name, transport, attempt);
+                let span = watched.span();
+                let open = async move {
+                    let opened = recipe.open(&log).await;
+                    if let Ok((link, _)) = &opened {
+                        watched.span().record("mcp.protocol.version", link.facts().version.as_str());
+                    }
+                    watched.over(&opened, |fault| fault.code);
+                    match opened {
                         Ok((link, offer)) => Done::Opened { attempt, link, offer: Box::new(offer) },
                         Err(fault) => Done::NotOpened { attempt, fault },
                     }
-                });
+                };
+                let job = self.jobs.spawn(open.instrument(span));
                 if let Some((_, before)) = self.opening.replace((attempt, job)) {
                     before.abort();
                 }
@@ -353,9 +365,11 @@ impl Owner {
             }
             Effect::Close { link } => {
                 while self.closing.try_join_next().is_some() {}
-                self.closing.spawn(async move {
-                    let _how_it_went = link.stop().await;
-                });
+                let recipe = self.recipe.borrow();
+                let watched = spans::server_stop(&recipe.shared.span, &recipe.name);
+                let span = watched.span();
+                let close = async move { watched.done(link.stop().await.as_str()) };
+                self.closing.spawn(close.instrument(span));
             }
             Effect::Release { link } => drop(link),
         }

@@ -51,6 +51,8 @@ pub struct Shared {
     pub persistence: Persistence,
     /// Tells where the work stands in a trace.
     pub context: Option<context::Source>,
+    /// What the starts and ends of servers belong to.
+    pub span: tracing::Span,
 }
 
 impl std::fmt::Debug for Shared {

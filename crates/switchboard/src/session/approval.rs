@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use std::sync::PoisonError;
 use std::time::SystemTime;
 
+use tracing::Instrument;
+
 use super::{Inner, Session};
 use crate::calls::{
     Binding, By, CallError, Decision, Deferred, Denier, GrantKind, Grants, Ruling, Standing, Yes, connected,
@@ -18,6 +20,7 @@ use crate::connect::{Event, Freshness};
 use crate::host::{Permit, Why};
 use crate::json::Json;
 use crate::problem::{Code, Explain, Problem};
+use crate::spans;
 
 /// How often a tool may turn into another one while it is asked about.
 const MOST_QUESTIONS: usize = 3;
@@ -113,6 +116,15 @@ impl Session {
 
     /// Asks whoever must be asked. Comes back when the call may be made.
     pub(super) async fn permit(&self, entry: &Entry, arguments: &Json) -> Result<(), CallError> {
+        match self.decision(entry) {
+            Decision::Run => Ok(()),
+            // Rare and large: every call would carry it along.
+            Decision::Ask | Decision::Deny { .. } => Box::pin(self.settle(entry, arguments)).await,
+        }
+    }
+
+    /// Asks until the tool that was said yes to is the tool that is there.
+    async fn settle(&self, entry: &Entry, arguments: &Json) -> Result<(), CallError> {
         let mut shown = Cow::Borrowed(entry);
         let mut why = Why::Rule;
         for _ in 0..MOST_QUESTIONS {
@@ -152,7 +164,10 @@ impl Session {
             Some(Standing::Changed) => Why::Changed,
             Some(Standing::Unseen) | None => why,
         };
-        let kind = match host.permit(question(entry, arguments, why)).await {
+        let watched = spans::permit(&entry.server, &entry.tool.name);
+        let permit = host.permit(question(entry, arguments, why)).instrument(watched.span()).await;
+        watched.done(permit.as_str());
+        let kind = match permit {
             Permit::Once => return Ok(Asked::Yes),
             Permit::Session => GrantKind::Session,
             Permit::Always => GrantKind::Always,

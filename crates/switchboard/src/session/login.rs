@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use tracing::Instrument;
+
 use super::Session;
 use crate::auth::{self, Facts, Place, Wishes};
 use crate::calls::CallError;
 use crate::connect::Handle;
+use crate::problem::Explain;
 use crate::resolve::{self, Target};
+use crate::spans;
 
 /// Why there is no login.
 #[derive(Debug)]
@@ -34,6 +38,17 @@ impl std::fmt::Display for NoLogin {
 
 impl std::error::Error for NoLogin {}
 
+impl NoLogin {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Unknown => "server-not-found",
+            Self::NotThere => "no-login",
+            Self::Unresolved(error) => error.code(),
+            Self::Failed(error) => error.code(),
+        }
+    }
+}
+
 impl From<auth::Error> for NoLogin {
     fn from(error: auth::Error) -> Self {
         Self::Failed(Box::new(error))
@@ -43,6 +58,13 @@ impl From<auth::Error> for NoLogin {
 impl Session {
     /// Logs in to a server, with the host's help, and connects to it anew.
     pub async fn login(&self, server: &str, wishes: &Wishes) -> Result<Facts, NoLogin> {
+        let watched = spans::login(server);
+        let login = self.log_in(server, wishes).instrument(watched.span()).await;
+        watched.over(&login, NoLogin::code);
+        login
+    }
+
+    async fn log_in(&self, server: &str, wishes: &Wishes) -> Result<Facts, NoLogin> {
         let host = Arc::clone(&self.inner.options.host);
         let (handle, place) = self.place(server).await?;
         let challenge = handle.view().status.fault().and_then(|fault| fault.challenge.clone());
@@ -72,8 +94,11 @@ impl Session {
         let keys = &self.inner.shared.keys;
         let wishes = Wishes::default();
         // Rare and large: every call would carry it along.
-        let login = Box::pin(keys.login_together(&place, error.challenge(), (&*host, &wishes)));
-        let is_in = login.await.is_ok();
+        let watched = spans::login(server);
+        let login = keys.login_together(&place, error.challenge(), (&*host, &wishes));
+        let login = Box::pin(login.instrument(watched.span())).await;
+        watched.over(&login, Explain::code);
+        let is_in = login.is_ok();
         if is_in {
             handle.wake().await;
         }

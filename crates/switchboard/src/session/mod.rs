@@ -29,10 +29,12 @@ mod relay;
 mod uses;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tokio::sync::{Notify, broadcast, watch};
 use tokio::task::JoinSet;
+use tracing::Instrument;
 
 use crate::auth::Keys;
 use crate::calls::Grants;
@@ -40,6 +42,7 @@ use crate::catalog::{Cache, Catalog, Pins};
 use crate::connect::{Changes, Event, Fleet, Handle, Shared, Status};
 use crate::discover::{Discovery, discover};
 use crate::sources::watch::FilesChanged;
+use crate::spans;
 use crate::wire::{Logs, Web};
 
 pub use approval::Grant;
@@ -77,6 +80,8 @@ struct Inner {
     pins: Mutex<Pins>,
     /// What the user approved for the rest of the session.
     granted: Mutex<Grants>,
+    /// How many calls were asked for.
+    n_calls: AtomicU64,
     /// What runs in the background; ends with the session.
     keeper: Mutex<JoinSet<()>>,
     /// One writer of the cache at a time.
@@ -110,6 +115,7 @@ impl Session {
             timeout: options.timeout.or(discovery.settings.timeout_override),
             persistence: options.persistence,
             context: options.context.clone(),
+            span: tracing::Span::current(),
         });
         let changed: Arc<Notify> = Arc::default();
         let fleet = Fleet::new(Arc::clone(&changed));
@@ -126,6 +132,7 @@ impl Session {
             changed,
             learnt: Arc::default(),
             granted: Mutex::default(),
+            n_calls: AtomicU64::new(0),
             keeper: Mutex::default(),
             written: tokio::sync::Mutex::default(),
         });
@@ -181,7 +188,20 @@ impl Session {
     /// Reads the configuration again, restarts only what changed, and tells what that was.
     pub async fn reload(&self) -> Changes {
         let options = &self.inner.options;
-        self.inner.apply(|| Some(discover(&options.env, options.discovery))).await
+        let watched = spans::reload();
+        let find = || Some(discover(&options.env, options.discovery));
+        let changes = self.inner.apply(find).instrument(watched.span()).await;
+        for (field, list) in [
+            ("n_added", &changes.added),
+            ("n_removed", &changes.removed),
+            ("n_changed", &changes.changed),
+            ("n_kept", &changes.kept),
+            ("n_waiting", &changes.waiting),
+        ] {
+            watched.span().record(field, list.len());
+        }
+        watched.done(spans::OK);
+        changes
     }
 
     /// What a reload would do now. Nothing is started or stopped.

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use tracing::Instrument;
+
 use super::Session;
 use crate::calls::{CallError, Decision, Denier, Ruling, is_safe, run_errand};
 use crate::catalog::Entry;
 use crate::connect::Handle;
 use crate::json::Json;
+use crate::problem::Explain;
+use crate::spans;
 use crate::wire::{Errand, Facts, Heard, Interest, Subscription};
 
 /// Hears of a request while it is under way.
@@ -26,7 +30,12 @@ impl Session {
             return Err(CallError::Denied { server: entry.server.clone(), reason, by: Denier::Rule(by) });
         }
         let handle = self.seen(&entry.server)?;
-        run_errand(&handle, (&entry.server, is_safe(entry)), ("tools/call", params), errand, hear).await
+        let watched = self.begin(entry);
+        let request = ("tools/call", params);
+        let relayed = run_errand(&handle, (&entry.server, is_safe(entry)), request, errand, hear);
+        let relayed = relayed.instrument(watched.span()).await;
+        watched.over(&relayed, Explain::code);
+        relayed
     }
 
     /// Passes on any other request. It must be one that does no harm when it is sent twice.
@@ -38,7 +47,11 @@ impl Session {
         hear: Hear<'_>,
     ) -> Result<Json, CallError> {
         let handle = self.seen(server)?;
-        run_errand(&handle, (server, true), request, errand, hear).await
+        let watched = spans::request(server, request.0);
+        let relayed = run_errand(&handle, (server, true), request, errand, hear);
+        let relayed = relayed.instrument(watched.span()).await;
+        watched.over(&relayed, Explain::code);
+        relayed
     }
 
     /// What a server said of itself, now or last time.
@@ -49,7 +62,7 @@ impl Session {
     /// Hears of changes of resources of a server, for as long as the subscription is held.
     pub async fn subscribe(&self, server: &str, uris: &[String]) -> Result<Subscription, CallError> {
         let interest = Interest { uris: uris.to_vec(), ..Interest::default() };
-        self.on(server, |link| {
+        self.on(server, "subscriptions/listen", |link| {
             let interest = interest.clone();
             async move { link.subscribe(&interest).await }
         })

@@ -1,7 +1,10 @@
 //! What one does with a session: call tools, read resources, get prompts, complete arguments.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
+
+use tracing::Instrument;
 
 use super::Session;
 use super::keeper::results_dir;
@@ -14,6 +17,8 @@ use crate::connect::{Freshness, Handle};
 use crate::host::{Permission, Permit, Why};
 use crate::json::Json;
 use crate::offer::{Completion, PromptResult, ReadResult};
+use crate::problem::Explain;
+use crate::spans;
 
 /// Why a name leads to nothing that can be done.
 #[derive(Debug, Clone)]
@@ -65,9 +70,15 @@ impl Session {
         arguments: &Json,
         request: Request<'_>,
     ) -> Result<Outcome, CallError> {
-        is_object(entry, arguments)?;
-        self.permit(entry, arguments).await?;
-        self.run(entry, arguments, request).await
+        let watched = self.begin(entry);
+        let called = async {
+            is_object(entry, arguments)?;
+            self.permit(entry, arguments).await?;
+            self.run(entry, arguments, request).await
+        };
+        let called = called.instrument(watched.span()).await;
+        ended(watched, &called);
+        called
     }
 
     /// Calls a tool without asking anybody: whoever calls this has the user's yes. Denied tools stay denied.
@@ -77,11 +88,24 @@ impl Session {
         arguments: &Json,
         request: Request<'_>,
     ) -> Result<Outcome, CallError> {
-        is_object(entry, arguments)?;
-        if let Ruling { decision: Decision::Deny { reason }, by } = self.explain(entry) {
-            return Err(CallError::Denied { server: entry.server.clone(), reason, by: Denier::Rule(by) });
-        }
-        self.run(entry, arguments, request).await
+        let watched = self.begin(entry);
+        let called = async {
+            is_object(entry, arguments)?;
+            if let Ruling { decision: Decision::Deny { reason }, by } = self.explain(entry) {
+                let server = entry.server.clone();
+                return Err(CallError::Denied { server, reason, by: Denier::Rule(by) });
+            }
+            self.run(entry, arguments, request).await
+        };
+        let called = called.instrument(watched.span()).await;
+        ended(watched, &called);
+        called
+    }
+
+    /// A call begins, for whoever follows.
+    pub(super) fn begin(&self, entry: &Entry) -> spans::Watched {
+        let number = self.inner.n_calls.fetch_add(1, Ordering::Relaxed) + 1;
+        spans::call(&entry.server, &entry.tool.name, number)
     }
 
     /// What to ask the user about a call that was put aside, if it can still be made: the tool as it is now, and the
@@ -116,7 +140,11 @@ impl Session {
         if let Some(kind) = kind {
             self.inner.remember(kind, self.binding(&entry), &entry.name).await;
         }
-        self.run_on(&handle, &entry, &deferred.arguments, Request::default()).await
+        let watched = self.begin(&entry);
+        let called = self.run_on(&handle, &entry, &deferred.arguments, Request::default());
+        let called = called.instrument(watched.span()).await;
+        ended(watched, &called);
+        called
     }
 
     /// The tool a call was put aside for, if it is still there, still the same, and not forbidden.
@@ -189,7 +217,7 @@ impl Session {
     /// Reads a resource of a server.
     pub async fn read(&self, server: &str, uri: &str) -> Result<ReadResult, CallError> {
         let uri = uri.to_owned();
-        self.on(server, |link| {
+        self.on(server, "resources/read", |link| {
             let uri = uri.clone();
             async move { link.read(&uri).await }
         })
@@ -204,7 +232,7 @@ impl Session {
         arguments: &[(String, String)],
     ) -> Result<PromptResult, CallError> {
         let (name, arguments) = (name.to_owned(), arguments.to_vec());
-        self.on(server, |link| {
+        self.on(server, "prompts/get", |link| {
             let (name, arguments) = (name.clone(), arguments.clone());
             async move { link.prompt(&name, &arguments).await }
         })
@@ -219,7 +247,7 @@ impl Session {
         (name, value): (&str, &str),
     ) -> Result<Completion, CallError> {
         let (reference, name, value) = (reference.clone(), name.to_owned(), value.to_owned());
-        self.on(server, |link| {
+        self.on(server, "completion/complete", |link| {
             let (reference, name, value) = (reference.clone(), name.clone(), value.clone());
             async move { link.complete(&reference, (&name, &value), None).await }
         })
@@ -229,6 +257,7 @@ impl Session {
     pub(super) async fn on<T, F>(
         &self,
         server: &str,
+        method: &str,
         work: impl Fn(crate::wire::Link) -> F,
     ) -> Result<T, CallError>
     where
@@ -236,7 +265,18 @@ impl Session {
     {
         let stopped = || CallError::Stopped { server: server.to_owned() };
         let handle = self.handle(server).filter(|_| self.scope.sees_rest(server)).ok_or_else(stopped)?;
-        with_link(&handle, server, work).await
+        let watched = spans::request(server, method);
+        let done = with_link(&handle, server, work).instrument(watched.span()).await;
+        watched.over(&done, Explain::code);
+        done
+    }
+}
+
+/// A call came to its end, for whoever follows.
+fn ended(watched: spans::Watched, called: &Result<Outcome, CallError>) {
+    match called {
+        Ok(outcome) if outcome.is_error => watched.failed("tool-error"),
+        called => watched.over(called, Explain::code),
     }
 }
 

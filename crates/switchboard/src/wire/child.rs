@@ -47,6 +47,17 @@ pub enum Ending {
     Killed,
 }
 
+impl Ending {
+    /// The word in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ByItself => "by-itself",
+            Self::Asked => "asked",
+            Self::Killed => "killed",
+        }
+    }
+}
+
 impl Process {
     /// Starts the process; the streams go to whoever speaks with it.
     pub(crate) fn start(launch: &Launch, guard: Option<&Guard>) -> Result<(Self, Streams), Cause> {

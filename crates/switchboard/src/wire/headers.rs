@@ -120,6 +120,30 @@ pub(crate) fn param_headers(mirrors: &[Mirror], arguments: &Value) -> Vec<(Strin
     mirrors.iter().filter_map(header).collect()
 }
 
+/// The first header of a call that does not repeat its argument as the tool's input schema wants it. `header` gives the
+/// value of a header by its name. For whoever is called.
+pub fn misquoted(
+    schema: &Json,
+    arguments: Option<&Json>,
+    header: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let mirrors = mirrors_in(schema).unwrap_or_default();
+    if mirrors.is_empty() {
+        return None;
+    }
+    let arguments = arguments.map_or(Value::Null, Json::value);
+    let wanted = param_headers(&mirrors, &arguments);
+    let is_wrong = |name: &String| {
+        let value = wanted.iter().find(|(wanted, _)| wanted == name).map(|(_, value)| value);
+        match (value, header(name)) {
+            (None, None) => false,
+            (Some(value), Some(given)) => decode(&given) != decode(value),
+            (None, Some(_)) | (Some(_), None) => true,
+        }
+    };
+    mirrors.iter().map(|mirror| format!("Mcp-Param-{}", mirror.name)).find(is_wrong)
+}
+
 /// A schema within a schema.
 struct Place<'a> {
     schema: &'a Value,
@@ -227,6 +251,34 @@ mod tests {
         for torn in ["=?base64?SGVsbG8?=", "=?base64?SGVs!!!bG8=?=", "=?base64?/w==?="] {
             assert_eq!(decode(torn), None, "{torn}");
         }
+    }
+
+    #[test]
+    fn a_header_has_to_say_what_the_argument_says() {
+        let schema = Json::from(json!({"properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "shard": {"type": "integer", "x-mcp-header": "Shard"},
+        }}));
+        let check = |arguments: Value, headers: &[(&str, &str)], wrong: Option<&str>| {
+            let header = |name: &str| {
+                headers.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            };
+            let arguments = Json::from(arguments);
+            assert_eq!(misquoted(&schema, Some(&arguments), header).as_deref(), wrong, "{headers:?}");
+        };
+        let (region, shard) = (Some("Mcp-Param-Region"), Some("Mcp-Param-Shard"));
+        check(json!({}), &[], None);
+        check(json!({"region": null}), &[], None);
+        check(json!({"region": "eu"}), &[("Mcp-Param-Region", "eu")], None);
+        check(json!({"region": "eu"}), &[("Mcp-Param-Region", "=?base64?ZXU=?=")], None);
+        check(json!({"region": "eu"}), &[("Mcp-Param-Region", "=?base64?ZXU?=")], region);
+        check(json!({"region": "eu"}), &[("Mcp-Param-Region", "us")], region);
+        check(json!({"region": "eu"}), &[], region);
+        check(json!({}), &[("Mcp-Param-Region", "eu")], region);
+        check(json!({"shard": 7}), &[("Mcp-Param-Shard", "7")], None);
+        check(json!({"shard": 7}), &[("Mcp-Param-Shard", "8")], shard);
+        assert_eq!(misquoted(&schema, None, |_| None), None);
+        assert_eq!(misquoted(&Json::from(json!({})), None, |_| Some("x".to_owned())), None);
     }
 
     fn property(schema: impl Into<Value>) -> Value {

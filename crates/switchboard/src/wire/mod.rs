@@ -48,6 +48,7 @@ pub use errand::{Errand, Heard};
 pub use error::{CODES, Cause, Error, Exit, Sent, Step as Obstacle};
 pub use features::{CallOptions, Listing};
 pub use guard::Guard;
+pub use headers::misquoted;
 pub use link::Link;
 pub use log::{Direction, End, Kind, Log, Logs, Passage};
 pub use memory::Memory;

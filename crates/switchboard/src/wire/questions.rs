@@ -20,8 +20,10 @@ use super::router::{Question, Thought};
 use crate::host::{Abilities, Answer, Elicitation, Host, Passed, Refusal, Wish};
 use crate::json::Json;
 
-/// Questions that are worked on at the same time.
+/// Questions to the same one that are worked on at the same time: who leaves them open keeps nobody else from being asked.
 const AT_ONCE: usize = 16;
+/// Questions to all together.
+const AT_ALL: usize = 512;
 
 /// Who answers, and for which server.
 #[derive(Clone)]
@@ -170,16 +172,18 @@ impl Drop for Thinking<'_> {
 /// Answers what the server asks by request, until the connection ends.
 pub(crate) async fn serve(desk: Desk, peer: Peer, mut questions: mpsc::Receiver<Question>) {
     let mut running = JoinSet::new();
-    let mut open: HashMap<String, AbortHandle> = HashMap::new();
+    let mut open: HashMap<String, (Option<u64>, AbortHandle)> = HashMap::new();
     while let Some(question) = questions.recv().await {
         while running.try_join_next().is_some() {}
         match question {
             Question::Ask { id, method, params, behalf, room } => {
-                if running.len() >= AT_ONCE {
+                open.retain(|_, (_, handle)| !handle.is_finished());
+                let owner = behalf.as_ref().map(|behalf| behalf.owner);
+                let n_theirs = open.values().filter(|(other, _)| *other == owner).count();
+                if n_theirs >= AT_ONCE || running.len() >= AT_ALL {
                     turn_away(&peer, &id).await;
                     continue;
                 }
-                open.retain(|_, handle| !handle.is_finished());
                 let key = id.as_str().to_owned();
                 let host = behalf.map_or_else(|| Arc::clone(&desk.host), |behalf| behalf.host);
                 let desk = Desk { host, ..desk.clone() };
@@ -188,11 +192,11 @@ pub(crate) async fn serve(desk: Desk, peer: Peer, mut questions: mpsc::Receiver<
                     answer.await;
                     drop(room);
                 });
-                open.insert(key, handle);
+                open.insert(key, (owner, handle));
             }
             Question::NoRoom { id } => turn_away(&peer, &id).await,
             Question::Withdrawn { id } => {
-                if let Some(handle) = open.remove(id.as_str()) {
+                if let Some((_, handle)) = open.remove(id.as_str()) {
                     handle.abort();
                 }
             }

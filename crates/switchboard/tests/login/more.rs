@@ -90,3 +90,47 @@ async fn rights_beyond_those_of_the_registration() {
     assert_eq!(facts.scopes, ["mcp:read", "mcp:write"]);
     session.shutdown().await;
 }
+
+/// Many calls of a program that logs in as itself.
+#[tokio::test]
+async fn a_program_logs_in_once_for_all_its_calls() {
+    let peer = Peer::oidc(&[("TOKEN_DELAY_MS", "100")]);
+    let client = peer.facts["client"].clone();
+    let world = World::new(peer);
+    let oauth = json!({
+        "clientId": client["id"], "clientSecret": client["secret"], "grant": "client_credentials",
+    });
+    let entry = json!({"url": world.peer.url(), "approval": "never", "oauth": oauth});
+    world.sandbox.write("~/.switchboard/mcp.json", json!({"mcpServers": {"tracker": entry}}).to_string());
+    let person = Person::willing();
+    let session = world.session(&person).await;
+    let mut before = generation(&world);
+    for _ in 0..3 {
+        let mut calls = tokio::task::JoinSet::new();
+        for _ in 0..10 {
+            let session = session.clone();
+            calls.spawn(async move { call(&session, "tracker/echo").await });
+        }
+        while let Some(called) = calls.join_next().await {
+            assert_eq!(called.unwrap().unwrap()["client"], client["id"]);
+        }
+        world.peer.expire();
+        call(&session, "tracker/echo").await.unwrap();
+        assert_eq!(generation(&world), before + 1);
+        before += 1;
+    }
+    // A login server that is away is no reason to ask anybody.
+    world.peer.expire();
+    world.peer.fail(1000);
+    let error = call(&session, "tracker/echo").await.unwrap_err();
+    assert!(error.contains("the login server cannot give a token right now: HTTP 503"), "{error}");
+    world.peer.fail(0);
+    call(&session, "tracker/echo").await.unwrap();
+    assert_eq!((person.pages().len(), world.peer.count("logins")), (0, 0));
+    session.shutdown().await;
+}
+
+/// How many tokens there were so far.
+fn generation(world: &World) -> u64 {
+    world.kept()["generation"].as_u64().unwrap()
+}

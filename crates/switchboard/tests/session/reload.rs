@@ -35,9 +35,9 @@ async fn a_changed_definition_waits_for_consent_again_and_every_list_says_so() {
     assert!(session.preview_reload().await.is_empty());
 
     world.sandbox.write(".mcp.json", entry("2"));
-    let changed = files.next().await;
-    assert_eq!(changed.len(), 1);
-    assert_eq!((changed[0].path.clone(), changed[0].fate), (world.sandbox.path(".mcp.json"), Fate::Changed));
+    let told = files.next().await;
+    assert_eq!(told.len(), 1);
+    assert_eq!((told[0].path.clone(), told[0].fate), (world.sandbox.path(".mcp.json"), Fate::Changed));
     let preview = session.preview_reload().await;
     assert_eq!(status(&session, "theirs"), "connected", "looking does nothing");
     let changes = session.reload().await;
@@ -68,9 +68,9 @@ async fn a_file_of_a_tool_that_was_not_there_is_told() {
     world
         .sandbox
         .write("~/.gemini/settings.json", json!({"mcpServers": {"g": {"command": "x"}}}).to_string());
-    let changed = files.next().await;
+    let told = files.next().await;
     assert_eq!(
-        (changed[0].path.clone(), changed[0].fate),
+        (told[0].path.clone(), told[0].fate),
         (world.sandbox.path("~/.gemini/settings.json"), Fate::Appeared)
     );
     let preview = session.preview_reload().await;

@@ -196,6 +196,7 @@ fn a_flood_of_questions_is_refused() {
         n_refused += answers(world.play(Event::Asked(ticket, form()))).len();
     }
     assert_eq!((n_refused, world.model.dialogs.len()), (9_999, 1));
+    assert_eq!(world.text().matches("asks too much").count(), 1, "{}", world.text());
     for ticket in 10_000..10_200 {
         n_refused += answers(world.play(Event::Asked(ticket, small_call()))).len();
     }

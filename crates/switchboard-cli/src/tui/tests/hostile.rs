@@ -112,7 +112,7 @@ fn show_everywhere(text: &str) -> World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_a_stranger_writes_does_anything(text in hostile()) {

@@ -228,7 +228,7 @@ fn play(acts: Vec<Act>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happens_it_holds(acts in prop::collection::vec(act(), 0..60)) {

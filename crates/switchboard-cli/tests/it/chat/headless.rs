@@ -65,7 +65,7 @@ fn what_no_rule_allows_is_denied_and_the_model_is_told_why() {
         assert_eq!((report["denied"].clone(), ran.code), (json!(2), Some(0)), "{}", provider.word);
         assert_eq!(report["toolCalls"][0]["approved"], false);
         let results = told(provider, &world.model.requests()[1]);
-        assert!(results[0].contains("the user denies"), "{results:?}");
+        assert!(results[0].contains("the rule `mcp_*_add` of this run denies `mcp_fake_add`"), "{results:?}");
         assert!(!world.script.methods().contains(&"tools/call".to_owned()), "nothing was sent");
     }
     let world =
@@ -74,7 +74,7 @@ fn what_no_rule_allows_is_denied_and_the_model_is_told_why() {
     assert_eq!(ran.err, "1 call was not allowed; --allow GLOB allows what it fits\n");
     let results = told(OPENAI, &world.model.requests()[1]);
     let reason =
-        "Error: not allowed: `mcp_fake_echo` needs approval, no --allow fits it, and nobody is there to ask";
+        "Error: not allowed: `mcp_fake_echo` needs approval, no rule allows it, and nobody is there to ask";
     assert_eq!(results, [reason]);
 }
 

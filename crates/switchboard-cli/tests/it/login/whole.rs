@@ -204,6 +204,35 @@ fn with_a_browser() {
     world.ends_clean();
 }
 
+/// Chromium, opened by us, follows the login to its end and shows our page.
+#[test]
+fn with_a_real_browser() {
+    let mut world = World::new(Peer::oidc(&[]));
+    let chromium = std::process::Command::new("chromium").arg("--version").output();
+    assert!(chromium.is_ok(), "`chromium` cannot be started. Install it: apt-get install chromium");
+    let script = "#!/bin/sh\nchromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
+        --user-data-dir=[HOME]/browser --dump-dom \"$1\" >[PROJECT]/showing 2>/dev/null \
+        && mv [PROJECT]/showing [PROJECT]/shown\n";
+    let program = world.sandbox.write("browser", script);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+    world.set("BROWSER", program.to_str().unwrap());
+    let mut screen = Screen::open(&world.sandbox, 100, &["reauth", "tracker"]);
+    assert_eq!(screen.end(), 0, "{}", screen.text());
+    assert!(screen.text().contains("Logged in to \"tracker\""), "{}", screen.text());
+    world.said.extend(&screen.raw);
+    let start = Instant::now();
+    while world.sandbox.read("shown").is_empty() {
+        assert!(start.elapsed() < PATIENCE, "the browser never showed our page");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let shown = world.sandbox.read("shown");
+    assert!(shown.contains("You are logged in to Switchboard"), "{shown}");
+    assert_eq!(world.call()["subject"], "ada");
+    // Its profile remembers where it was; that is its own business.
+    fs::remove_dir_all(world.sandbox.path("~/browser")).unwrap();
+    world.ends_clean();
+}
+
 #[test]
 fn no_browser_without_a_terminal() {
     let mut world = World::new(Peer::oidc(&[]));

@@ -1,0 +1,150 @@
+//! Methods of extensions of the protocol: tasks, which are asked for by their id, and skills, which are resources.
+//!
+//! Only what a server behind us has is offered. Tasks live at their server; nothing of them is kept here.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use switchboard::json::Json;
+use switchboard::wire::Era;
+
+use crate::call::{self, Target};
+use crate::client::Caller;
+use crate::hub::Hub;
+use crate::route;
+use crate::rpc::{MISSING_CAPABILITY, RpcError};
+
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+const SKILLS: &str = "io.modelcontextprotocol/skills";
+/// Pages of one server that are asked for.
+const PAGES: usize = 64;
+
+/// The settings of an extension, of each server that has it.
+fn settings(hub: &Hub, extension: &str) -> Vec<(String, Json)> {
+    let of = |server: String| {
+        let facts = hub.session.facts(&server).filter(|facts| facts.era == Era::Modern)?;
+        let settings = facts.capabilities.get("extensions")?.get(extension)?;
+        Some((server, settings))
+    };
+    hub.session.servers().into_iter().filter_map(|server| of(server.name)).collect()
+}
+
+/// The extensions we have, because a server behind us has them.
+pub(crate) fn offered(hub: &Hub) -> Value {
+    let mut offered = json!({});
+    if !settings(hub, TASKS).is_empty() {
+        offered[TASKS] = json!({});
+    }
+    let skills = settings(hub, SKILLS);
+    if !skills.is_empty() {
+        let is_on = |(_, settings): &(String, Json)| {
+            settings.get("directoryRead").is_some_and(|value| value.as_str() == "true")
+        };
+        offered[SKILLS] = if skills.iter().any(is_on) { json!({"directoryRead": true}) } else { json!({}) };
+    }
+    offered
+}
+
+/// Answers a request of an extension.
+pub(crate) async fn answer(
+    hub: &Arc<Hub>,
+    caller: &Caller,
+    (method, params): (&str, &Json),
+) -> Result<Json, RpcError> {
+    match method {
+        "tasks/get" => task(hub, caller, "tasks/get", params).await,
+        "tasks/update" => task(hub, caller, "tasks/update", params).await,
+        "tasks/cancel" => task(hub, caller, "tasks/cancel", params).await,
+        "skills/list" => list_skills(hub, caller).await,
+        "skills/get" => by_address(hub, caller, "skills/get", params).await,
+        "resources/directory/read" => by_address(hub, caller, "resources/directory/read", params).await,
+        _ => Err(RpcError::no_method(method)),
+    }
+}
+
+/// A request about a task, whose id says which server has it.
+async fn task(
+    hub: &Arc<Hub>,
+    caller: &Caller,
+    method: &'static str,
+    params: &Json,
+) -> Result<Json, RpcError> {
+    if settings(hub, TASKS).is_empty() {
+        return Err(RpcError::no_method(method));
+    }
+    if !caller.knows(TASKS) {
+        let required = json!({"requiredCapabilities": {"extensions": {TASKS: {}}}});
+        let error = RpcError::new(MISSING_CAPABILITY, "tasks are for clients that say they know them");
+        return Err(error.with(required));
+    }
+    let id = route::text(params, "taskId")?;
+    let view = hub.view();
+    let unknown = || RpcError::params("there is no such task").with(json!({ "taskId": id }));
+    let (server, theirs) = view.inward(&id).ok_or_else(unknown)?;
+    let params = params.with("taskId", json!(theirs).into());
+    let target = Target::Of { server: server.to_owned(), method };
+    call::relay(hub, caller, target, params)
+        .await
+        .map_err(|error| route::under_our_name(error, "taskId", &id))
+}
+
+/// A request about an address.
+async fn by_address(
+    hub: &Arc<Hub>,
+    caller: &Caller,
+    method: &'static str,
+    params: &Json,
+) -> Result<Json, RpcError> {
+    let having = settings(hub, SKILLS);
+    if having.is_empty() {
+        return Err(RpcError::no_method(method));
+    }
+    let uri = route::text(params, "uri")?;
+    let view = hub.view();
+    let owner = view.inward(&uri).filter(|(server, _)| having.iter().any(|(name, _)| name == server));
+    let unknown = || RpcError::params("there is nothing at this address").with(json!({ "uri": uri }));
+    let (server, theirs) = owner.ok_or_else(unknown)?;
+    let params = params.with("uri", json!(theirs).into());
+    let target = Target::Of { server: server.to_owned(), method };
+    call::relay(hub, caller, target, params).await.map_err(|error| route::under_our_name(error, "uri", &uri))
+}
+
+/// The skills of all servers, in one page. A server that does not answer costs only its own.
+async fn list_skills(hub: &Arc<Hub>, caller: &Caller) -> Result<Json, RpcError> {
+    let having = settings(hub, SKILLS);
+    if having.is_empty() {
+        return Err(RpcError::no_method("skills/list"));
+    }
+    let asked = having.iter().map(|(server, _)| skills_of(hub, caller, server));
+    let answers = futures_util::future::join_all(asked).await;
+    let mut skills = Vec::new();
+    let mut lost = None;
+    for answer in answers {
+        match answer {
+            Ok(found) => skills.extend(found),
+            Err(error) => lost = Some(error),
+        }
+    }
+    match lost {
+        Some(error) if skills.is_empty() => Err(error),
+        _ => {
+            let fields = [("resultType", json!("complete").into()), ("skills", Json::list(&skills))];
+            Ok(Json::object(fields.into_iter().chain(route::hints())))
+        }
+    }
+}
+
+async fn skills_of(hub: &Arc<Hub>, caller: &Caller, server: &str) -> Result<Vec<Json>, RpcError> {
+    let mut skills = Vec::new();
+    let mut params = Json::object([]);
+    for _ in 0..PAGES {
+        let target = Target::Of { server: server.to_owned(), method: "skills/list" };
+        let page = call::relay(hub, caller, target, params.clone()).await?;
+        skills.extend(page.get("skills").and_then(|skills| skills.items()).unwrap_or_default());
+        match page.get("nextCursor").filter(|cursor| params.get("cursor").as_ref() != Some(cursor)) {
+            Some(cursor) => params = params.with("cursor", cursor),
+            None => break,
+        }
+    }
+    Ok(skills)
+}
