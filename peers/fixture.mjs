@@ -1,7 +1,7 @@
 // A server that offers everything the protocol has, in both eras, for the official conformance suite and for whoever
 // stands between a client and a server. Names and texts are those the suite asks for. It needs no packages.
 //
-//     fixture.mjs                  serves HTTP on a free port and prints `listening on URL`
+//     fixture.mjs                  serves HTTP on a free port, or --port N, and prints `listening on URL`
 //     fixture.mjs --stdio          serves its standard input and output
 //     fixture.mjs --era modern     only the protocol without a handshake; `handshake`: only the one with it
 //     fixture.mjs --page N         gives lists in pages of N

@@ -201,7 +201,7 @@ impl Client {
 }
 
 /// How grave a level is. One that nobody knows is none to be afraid of.
-fn rank(level: &str) -> usize {
+pub(crate) fn rank(level: &str) -> usize {
     LEVELS.iter().position(|known| *known == level).unwrap_or(1)
 }
 

@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use switchboard::connect::Event;
+use switchboard::connect::{Event, Status};
 use switchboard::json::Json;
 use switchboard::notice::Notice;
 use switchboard::session::{Gate, Session};
-use switchboard::wire::Subscription;
+use switchboard::wire::{Era, Subscription};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::{Client, Stay};
+use crate::client::{Client, Stay, rank};
 use crate::park::Park;
 use crate::rpc;
 use crate::view::{List, Names, View};
@@ -25,6 +25,9 @@ const POST: usize = 256;
 
 /// So long the first list waits for servers of which nothing is known.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// So long servers have to hear which lines of theirs are wanted.
+const TELLING: Duration = Duration::from_secs(2);
 
 /// What a gateway is made with.
 #[derive(Debug, Clone, Default)]
@@ -173,6 +176,22 @@ impl Hub {
         }
     }
 
+    /// Has servers of the older protocol log what somebody wants to see. They are told once, for all clients.
+    pub(crate) async fn match_levels(&self) {
+        let clients = self.present();
+        let least = clients.iter().filter_map(|client| client.level()).min_by_key(|level| rank(level));
+        let Some(level) = least else { return };
+        let servers = self.session.servers();
+        let is_told =
+            |server: &str| self.session.facts(server).is_some_and(|facts| facts.era == Era::Handshake);
+        let told = servers
+            .iter()
+            .filter(|server| server.status == Status::Connected && is_told(&server.name))
+            .map(|server| self.session.log_from(&server.name, level));
+        // One that cannot be told keeps only its own lines back.
+        let _deaf = tokio::time::timeout(TELLING, futures_util::future::join_all(told)).await;
+    }
+
     fn tell_changes(&self, lists: &BTreeSet<List>) {
         for client in self.present() {
             for list in
@@ -233,9 +252,10 @@ impl Hub {
                 self.tell_log(&server, (&level, logger.as_deref(), &data));
             }
             // A connection that is new knows nothing of what was subscribed to.
-            Event::Status { server, status: switchboard::connect::Status::Connected } => {
+            Event::Status { server, status: Status::Connected } => {
                 self.subscriptions.lock().await.retain(|(of, _), _| *of != server);
                 self.match_subscriptions().await;
+                self.match_levels().await;
             }
             Event::Said { .. }
             | Event::Status { .. }

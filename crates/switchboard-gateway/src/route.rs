@@ -29,6 +29,7 @@ pub(crate) async fn answer(hub: &Arc<Hub>, caller: &Caller, request: &Request) -
         ("ping", Era::Handshake) => Ok(Json::object([])),
         ("logging/setLevel", Era::Handshake) => {
             caller.client.set_level(&text(params, "level")?)?;
+            hub.match_levels().await;
             Ok(Json::object([]))
         }
         ("resources/subscribe" | "resources/unsubscribe", Era::Handshake) => {

@@ -69,6 +69,11 @@ impl Session {
         .await
     }
 
+    /// Asks a server to log from this level on. Servers of the modern protocol are told with each request instead.
+    pub async fn log_from(&self, server: &str, level: &str) -> Result<(), CallError> {
+        self.on(server, "logging/setLevel", |link| async move { link.set_log_level(level).await }).await
+    }
+
     fn seen(&self, server: &str) -> Result<Handle, CallError> {
         self.handle(server).ok_or_else(|| CallError::Stopped { server: server.to_owned() })
     }

@@ -79,7 +79,8 @@ impl Line {
         terms: &Terms,
     ) -> Self {
         let thinking = router.thinking.clone();
-        let desk = Desk { server: terms.server.clone(), host: Arc::clone(&terms.host), thinking };
+        let desk =
+            Desk { server: terms.server.clone(), host: Arc::clone(&terms.host), owner: None, thinking };
         let peer = Peer { router, carrier, context: terms.context.clone() };
         tasks.spawn(questions::serve(desk.clone(), peer.clone(), questions));
         Self { peer, desk, process, tasks, written: None }

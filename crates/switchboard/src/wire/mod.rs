@@ -38,6 +38,7 @@ mod stdio;
 mod steps;
 mod subscribe;
 mod tasks;
+mod thoughts;
 mod trace;
 mod web;
 

@@ -16,7 +16,8 @@ use super::http::Http;
 use super::legacy_sse::LegacySse;
 use super::log::Direction;
 use super::message::{self, Params};
-use super::router::{Beat, Router, Stage, Thought, Ticket, Wants};
+use super::router::{Beat, Router, Stage, Ticket, Wants};
+use super::thoughts::Thought;
 use crate::context;
 use crate::host::Behalf;
 use crate::json::Json;
@@ -133,6 +134,7 @@ impl Peer {
 
     /// Asks and waits for the answer.
     pub(crate) async fn request(&self, request: Request<'_>, listener: Listener<'_>) -> Result<Json, Error> {
+        let owner = request.behalf.as_ref().map(|behalf| behalf.owner);
         let ticket =
             self.router.register(request.wants, request.method, request.behalf).map_err(Error::never)?;
         let mut params = self.traced(request.params);
@@ -154,6 +156,7 @@ impl Peer {
             carrier: self.carrier.clone(),
             rules: request.rules,
             is_open: true,
+            owner,
             // The protocol forbids cancelling the handshake, and older servers do not know the other question.
             may_cancel: !matches!(request.method, "initialize" | "server/discover"),
         };
@@ -196,7 +199,7 @@ impl Peer {
                 },
                 () = until(clock.deadline()) => {
                     // While the host thinks about a question of the server, the server waits for us.
-                    let Thought { open, ended } = *self.router.thinking.borrow();
+                    let Thought { open, ended } = self.router.thinking.of(waiting.owner);
                     if open > 0 {
                         clock.resume(Instant::now());
                     } else if let Some(ended) = ended.filter(|ended| *ended > clock.idle_since) {
@@ -254,6 +257,8 @@ struct Waiting {
     rules: Rules,
     is_open: bool,
     may_cancel: bool,
+    /// Who answers for it, if not the host.
+    owner: Option<u64>,
 }
 
 impl Waiting {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use url::Url;
@@ -16,7 +16,8 @@ use url::Url;
 use super::log::End;
 use super::message;
 use super::peer::{Peer, Rules};
-use super::router::{Question, Thought};
+use super::router::Question;
+use super::thoughts::Thoughts;
 use crate::host::{Abilities, Answer, Elicitation, Host, Passed, Refusal, Wish};
 use crate::json::Json;
 
@@ -30,7 +31,9 @@ const AT_ALL: usize = 512;
 pub(crate) struct Desk {
     pub(crate) server: String,
     pub(crate) host: Arc<dyn Host>,
-    pub(crate) thinking: watch::Sender<Thought>,
+    /// Whose requests it answers for, if not everybody's.
+    pub(crate) owner: Option<u64>,
+    pub(crate) thinking: Arc<Thoughts>,
 }
 
 impl std::fmt::Debug for Desk {
@@ -76,7 +79,7 @@ impl Desk {
             let (server, method) = (self.server.clone(), method.to_owned());
             let passed = Passed { server, method, params: params.cloned() };
             if let Some(answer) = self.host.pass(passed) {
-                let _thinking = Thinking::start(&self.thinking);
+                let _thinking = Thinking::start(&self.thinking, self.owner);
                 return answer.await;
             }
         }
@@ -86,7 +89,7 @@ impl Desk {
             "roots/list" if abilities.roots => Ok(self.roots()),
             "elicitation/create" => self.elicit(params, abilities).await,
             "sampling/createMessage" if abilities.sampling => {
-                let _thinking = Thinking::start(&self.thinking);
+                let _thinking = Thinking::start(&self.thinking, self.owner);
                 let params = params.cloned().unwrap_or_else(Json::null);
                 let answer = self.host.sample(self.server.clone(), params).await;
                 answer.map_err(|message| Refusal { code: -1, message })
@@ -120,7 +123,7 @@ impl Desk {
             Wish::Form { schema: schema.clone().into() }
         };
         let question = Elicitation { server: self.server.clone(), message: text("message"), wish };
-        let _thinking = Thinking::start(&self.thinking);
+        let _thinking = Thinking::start(&self.thinking, self.owner);
         Ok(match self.host.elicit(question).await {
             Answer::Accept(_) if is_url => json!({"action": "accept"}),
             Answer::Accept(content) => {
@@ -151,21 +154,18 @@ fn with_defaults(schema: &Value, content: Value) -> Value {
 }
 
 /// While it lives, somebody thinks about a question.
-struct Thinking<'a>(&'a watch::Sender<Thought>);
+struct Thinking<'a>(&'a Thoughts, Option<u64>);
 
 impl<'a> Thinking<'a> {
-    fn start(thinking: &'a watch::Sender<Thought>) -> Self {
-        thinking.send_modify(|thought| thought.open += 1);
-        Self(thinking)
+    fn start(thoughts: &'a Thoughts, owner: Option<u64>) -> Self {
+        thoughts.begin(owner);
+        Self(thoughts, owner)
     }
 }
 
 impl Drop for Thinking<'_> {
     fn drop(&mut self) {
-        self.0.send_modify(|thought| {
-            thought.open = thought.open.saturating_sub(1);
-            thought.ended = Some(Instant::now());
-        });
+        self.0.end(self.1);
     }
 }
 
@@ -186,7 +186,7 @@ pub(crate) async fn serve(desk: Desk, peer: Peer, mut questions: mpsc::Receiver<
                 }
                 let key = id.as_str().to_owned();
                 let host = behalf.map_or_else(|| Arc::clone(&desk.host), |behalf| behalf.host);
-                let desk = Desk { host, ..desk.clone() };
+                let desk = Desk { host, owner, ..desk.clone() };
                 let answer = respond(desk, peer.clone(), id, (method, params));
                 let handle = running.spawn(async move {
                     answer.await;

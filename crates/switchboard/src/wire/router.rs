@@ -19,6 +19,7 @@ use super::glance::{id_in, is_of_the_server, log_line, number, subscription, tex
 use super::log::{Direction, End, Log};
 use super::message::{self, AnswerId, Fault, Incoming};
 use super::notices::Notices;
+use super::thoughts::Thoughts;
 use super::trace::Trace;
 use crate::host::Behalf;
 use crate::json::Json;
@@ -67,13 +68,6 @@ impl Stage {
     pub(crate) fn has_left(&self) -> bool {
         self.0.load(Ordering::Acquire) == LEAVING
     }
-}
-
-/// Whether the host thinks about a question of the server, and when it last stopped to.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Thought {
-    pub(crate) open: usize,
-    pub(crate) ended: Option<Instant>,
 }
 
 /// What the one who asks wants to hear before the answer.
@@ -141,8 +135,8 @@ pub(crate) struct Router {
     stray: AtomicU64,
     /// The start of the first line that was no message, and why it is none.
     first_noise: OnceLock<(String, String)>,
-    /// Questions the host is thinking about; meanwhile nobody's patience runs out.
-    pub(crate) thinking: watch::Sender<Thought>,
+    /// Questions somebody is thinking about; meanwhile the patience of those they are about does not run out.
+    pub(crate) thinking: Arc<Thoughts>,
 }
 
 #[derive(Debug, Default)]
@@ -198,7 +192,7 @@ impl Router {
             noise: AtomicU64::new(0),
             stray: AtomicU64::new(0),
             first_noise: OnceLock::new(),
-            thinking: watch::Sender::default(),
+            thinking: Arc::default(),
         };
         (Arc::new(router), receiver)
     }
