@@ -52,7 +52,7 @@ pub(crate) async fn run(
     questions: mpsc::Receiver<Question>,
 ) -> Result<(), CommandError> {
     let session = shell.session();
-    let mut stage = Stage::new(&context.env, &session, shell.completer(), questions)?;
+    let mut stage = Stage::new(&context.env, &session, shell.completer(), shell.on_disk(), questions)?;
     let ended = talk(&mut stage, &mut shell).await;
     // The terminal is given back before servers are stopped, which may take its time.
     drop(stage);

@@ -28,7 +28,7 @@ use super::update::update;
 use super::view::view;
 use crate::error::{CommandError, Kind};
 use crate::shell::Question;
-use crate::shell::{Completer, Next};
+use crate::shell::{Completer, Next, OnDisk};
 use crate::visitor;
 
 /// Keys that are taken at once before anything is drawn.
@@ -49,6 +49,7 @@ pub(super) struct Stage<'a> {
     completer: Completer,
     questions: mpsc::Receiver<Question>,
     events: Events,
+    on_disk: OnDisk,
     model: Model,
     slots: Slots,
     outbox: Outbox,
@@ -73,6 +74,7 @@ enum Woken {
     Said,
     Question(Question),
     Session(connect::Event),
+    OnDisk(String),
     Withdrawn(u64),
     Job(Event),
     Signal(Signal),
@@ -85,6 +87,7 @@ impl<'a> Stage<'a> {
         env: &'a Env,
         session: &'a Session,
         completer: Completer,
+        on_disk: OnDisk,
         questions: mpsc::Receiver<Question>,
     ) -> Result<Self, CommandError> {
         let archive = Archive::of(env);
@@ -96,6 +99,7 @@ impl<'a> Stage<'a> {
             completer,
             questions,
             events: session.events(),
+            on_disk,
             model: Model::new(look, size, History::new(archive.load())),
             slots: Slots::default(),
             archive,
@@ -159,6 +163,7 @@ impl<'a> Stage<'a> {
             () = self.outbox.filled() => Woken::Said,
             question = some(self.questions.recv()) => Woken::Question(question),
             event = some(self.events.next()) => Woken::Session(event),
+            line = self.on_disk.next() => Woken::OnDisk(line),
             ticket = std::future::poll_fn(|cx| self.slots.poll_withdrawn(cx)) => Woken::Withdrawn(ticket),
             Some(job) = self.jobs.join_next() => Woken::Job(job.unwrap_or(Event::Beat)),
             signal = self.signals.next() => Woken::Signal(signal),
@@ -189,6 +194,10 @@ impl<'a> Stage<'a> {
                 self.tell(Event::ToolsChanged(server))
             }
             Woken::Session(_) => None,
+            Woken::OnDisk(line) => {
+                self.outbox.put(Said::Print(line));
+                None
+            }
             Woken::Withdrawn(ticket) => self.tell(Event::Withdrawn(ticket)),
             Woken::Job(event) => self.tell(event),
             Woken::Signal(_) => self.tell(Event::Interrupt),

@@ -141,7 +141,7 @@ fn a_server_that_fails_says_so_and_its_last_words_can_be_read() {
 
 #[test]
 fn prompts_are_commands_and_resources_are_words() {
-    let sandbox = home(PLAIN);
+    let sandbox = home(PLAIN).with_var("OLLAMA_HOST", "http://127.0.0.1:9");
     let server = Server::new(json!({
         "prompts": [{"name": "greet", "description": "Says hello", "arguments": [{"name": "who", "required": true}],
             "messages": [{"role": "user", "content": {"type": "text", "text": "Say hello to them"}}]}],
@@ -156,8 +156,12 @@ fn prompts_are_commands_and_resources_are_words() {
     server.script.wait_for(|line| line["message"]["params"]["arguments"]["who"] == "everybody");
     seat.ask("/prompt greet who=me", "Say hello to them");
     seat.ask("/read note://one", "the first note");
+    seat.ask("what does @demo:note://one say?", "no model is set");
+    seat.ask("/model ollama/small", "Model: ollama/small");
+    // Nobody answers at this address; what is attached is read before.
     seat.ask("what does @demo:note://one say?", "Attached demo:note://one (14 characters)");
-    seat.see("no model is configured");
+    seat.press("\x03");
+    seat.see("\n> ");
     seat.ask("see @note://two", "no server has the resource `note://two`");
     seat.ask("/mcp prompts", "greet who");
     seat.ask("/mcp resources", "note://one");
@@ -291,7 +295,7 @@ fn every_verb_answers() {
         ("/tools nothing like it", "no tool has to do with"),
         ("/tools echo --schema", "\"inputSchema\""),
         ("/approve", "Change one: /approve"),
-        ("/model", "No model is configured."),
+        ("/model", "no model is set"),
         ("/model ollama/x", "Model: ollama/x"),
         ("/clear", "no conversation"),
         ("/save x.md", "no conversation"),
