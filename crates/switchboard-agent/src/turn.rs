@@ -221,6 +221,11 @@ impl Agent {
         self.settings = settings;
     }
 
+    /// Goes on by other settings.
+    pub fn set_settings(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
     /// What the conversation took in all.
     pub const fn usage(&self) -> Usage {
         self.usage

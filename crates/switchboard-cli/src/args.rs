@@ -203,7 +203,7 @@ pub(crate) struct Serve {
     #[arg(long, requires = "http")]
     pub(crate) token: Option<String>,
     /// Another name this machine is reached by
-    #[arg(long, value_name = "NAME", requires = "http")]
+    #[arg(long, value_name = "HOST", requires = "http")]
     pub(crate) host: Vec<String>,
     /// Only these servers
     #[arg(long, value_name = "NAME", num_args = 1..)]

@@ -85,7 +85,12 @@ impl Agent {
             if !error.is_retryable() {
                 return Err(error);
             }
-            if attempt > self.settings.retries {
+            // Where nobody is, somebody rarely comes; where somebody is busy, it passes.
+            let most = match &error {
+                Error::Unreachable { .. } => self.settings.retries.min(1),
+                _ => self.settings.retries,
+            };
+            if attempt > most {
                 return give_up(error, text);
             }
             let wait = wait(&error, self.settings.backoff, attempt);

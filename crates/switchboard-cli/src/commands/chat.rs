@@ -144,7 +144,7 @@ fn choice(catalog: &Catalog, word: &str) -> Result<Choice, CommandError> {
 }
 
 /// A turn that did not come to its end failed, whatever it said.
-fn verdict(turn: &Turn) -> Result<(), CommandError> {
+pub(crate) fn verdict(turn: &Turn) -> Result<(), CommandError> {
     let (code, message) = match turn.stop {
         Stop::Done => return Ok(()),
         Stop::Interrupted => return Err(CommandError::stopped()),
@@ -163,7 +163,7 @@ fn verdict(turn: &Turn) -> Result<(), CommandError> {
     })
 }
 
-fn failed(error: &Error) -> CommandError {
+pub(crate) fn failed(error: &Error) -> CommandError {
     let kind = match error {
         _ if error.is_of_the_setup() => Kind::Usage,
         Error::Unauthorized { .. } => Kind::LoginNeeded,

@@ -3,7 +3,7 @@
 pub(crate) mod add;
 mod builtin;
 pub(crate) mod call;
-mod chat;
+pub(crate) mod chat;
 mod completions;
 mod conformance;
 pub(crate) mod connection;

@@ -56,7 +56,7 @@ fn place(verb: &str, argument: &str) -> Option<Place> {
         ("tools" | "resources" | "prompts", "servers")
         | ("test" | "reconnect" | "logs", "name")
         | ("call" | "read" | "prompt", "server")
-        | ("chat", "only") => Place::Servers(Which::Connectable),
+        | ("chat" | "serve", "only") => Place::Servers(Which::Connectable),
         ("reauth" | "unauth", "name") => Place::Servers(Which::Remote),
         ("trust", "names") => Place::Servers(Which::Waiting),
         ("untrust", "names") => Place::Servers(Which::Approved),

@@ -9,6 +9,7 @@ use switchboard::session::{Gate, Session};
 use switchboard::visible::excerpt;
 use tokio::sync::watch;
 
+use super::conversation::Conversation;
 use super::line::{CallLine, How, PromptLine, ReadLine};
 use super::turn::Turn;
 use super::{Front, talk};
@@ -130,7 +131,7 @@ pub(super) async fn fill<F: Front>(
     turn: &mut Turn<'_, F>,
     name: &str,
     words: Vec<String>,
-    model: Option<&str>,
+    conversation: &mut Conversation,
 ) -> Result<(), CommandError> {
     let mut arguments = prompting::pairs(&words)?;
     let session = turn.session.clone();
@@ -145,7 +146,7 @@ pub(super) async fn fill<F: Front>(
     let done = turn.wait(&getting, Box::pin(session.prompt(&server, &prompt, &arguments))).await?;
     let filled = done.map_err(|error| reading::failed(&error))?;
     prompting::show(&turn.context, &server, &filled)?;
-    talk::send(turn, &filled, model)
+    talk::send(turn, &filled, conversation).await
 }
 
 /// The arguments that have to be given and were not.

@@ -6,6 +6,7 @@ mod attach;
 mod calls;
 mod changes;
 mod complete;
+mod conversation;
 mod line;
 mod mcp;
 mod notices;
@@ -29,12 +30,13 @@ use crate::commands::{Context, Outcome, connection, online, trust};
 use crate::error::CommandError;
 use crate::printer::Sink;
 use crate::tui;
+use conversation::Conversation;
 use line::{Input, Slash};
 use notices::Told;
 use turn::Turn;
 
 pub(crate) use complete::{Candidate, Completer, Completion};
-pub(crate) use notices::Notices;
+pub(crate) use notices::{Notices, OnDisk};
 pub(crate) use question::{Asker, Question};
 
 /// How a command reaches the person.
@@ -68,8 +70,7 @@ pub(crate) struct Shell {
     context: Context,
     session: Session,
     completer: Completer,
-    /// The model that was chosen for this session.
-    model: Option<String>,
+    conversation: Conversation,
     /// What was said of servers already.
     told: Told,
 }
@@ -94,14 +95,15 @@ pub(crate) fn run(context: &Context) -> Result<Outcome, CommandError> {
 impl Shell {
     /// Starts all servers, and comes back at once. What has to be decided comes out at the other end.
     pub(crate) async fn start(context: &Context) -> Result<(Self, mpsc::Receiver<Question>), CommandError> {
-        let (asker, questions) = Asker::new(context.env.cwd().to_owned());
+        let conversation = Conversation::new(&context.env, &context.discover().settings.chat);
+        let (asker, questions) = Asker::new(context.env.cwd().to_owned(), conversation.sampler());
         let mut options = online::options(context, &[]);
         options.persistence = Persistence::KeepTrying;
         options.host = Arc::new(asker);
         let session = Session::start(options).await;
         let completer = Completer::new(session.clone(), context.env.clone());
         Ok((
-            Self { context: context.clone(), session, completer, model: None, told: Told::default() },
+            Self { context: context.clone(), session, completer, conversation, told: Told::default() },
             questions,
         ))
     }
@@ -118,7 +120,12 @@ impl Shell {
 
     /// What happens while nobody does anything, in words.
     pub(crate) fn notices(&self) -> Notices {
-        Notices::new(&self.session(), &self.told)
+        Notices::new(&self.session(), self.on_disk(), &self.told)
+    }
+
+    /// What changes on disk, in words; part of the notices.
+    pub(crate) fn on_disk(&self) -> OnDisk {
+        OnDisk::new(&self.session)
     }
 
     /// Runs one line. Cancelled by the token, it comes back soon.
@@ -131,7 +138,7 @@ impl Shell {
         let mut turn = Turn::new(self, front, cancel);
         let done = match line::read(line) {
             Ok(Input::Slash(slash)) if matches!(*slash, Slash::Quit) => return Next::Leave,
-            Ok(input) => obey(&mut turn, input, &mut self.model).await,
+            Ok(input) => Box::pin(obey(&mut turn, input, &mut self.conversation)).await,
             Err(error) => Err(error),
         };
         if let Err(error) = done {
@@ -143,7 +150,7 @@ impl Shell {
 
     /// The model and how much of it is used, if there is one.
     pub(crate) fn footer(&self) -> Option<String> {
-        talk::model(&self.context.env, &self.session, self.model.as_deref())
+        self.conversation.footer(&self.context.env, &self.session)
     }
 
     /// Stops the servers in order.
@@ -155,11 +162,11 @@ impl Shell {
 async fn obey<F: Front>(
     turn: &mut Turn<'_, F>,
     input: Input,
-    model: &mut Option<String>,
+    conversation: &mut Conversation,
 ) -> Result<(), CommandError> {
     let slash = match input {
         Input::Nothing => return Ok(()),
-        Input::Words(text) => return talk::talk(turn, &text, model.as_deref()).await,
+        Input::Words(text) => return talk::talk(turn, &text, conversation).await,
         Input::Told(text) => return Ok(turn.context.printer.styled(&text)?),
         Input::Slash(slash) => *slash,
     };
@@ -169,17 +176,14 @@ async fn obey<F: Front>(
         Slash::Call(line) => calls::call(turn, line).await,
         Slash::Read(line) => calls::read(turn, &line).await,
         Slash::Prompt(line) => calls::prompt(turn, &line).await,
-        Slash::Fill { name, arguments } => calls::fill(turn, &name, arguments, model.as_deref()).await,
+        Slash::Fill { name, arguments } => calls::fill(turn, &name, arguments, conversation).await,
         Slash::Approve(line) => approve::run(turn, line).await,
-        Slash::Model(line) => {
-            talk::choose(turn, line, model);
-            Ok(())
-        }
+        Slash::Model(line) => talk::choose(turn, line, conversation),
         Slash::Clear => {
-            talk::clear(turn);
+            talk::clear(turn, conversation);
             Ok(())
         }
-        Slash::Save(line) => talk::save(turn, &line),
+        Slash::Save(line) => talk::save(turn, &line, conversation),
         Slash::Help => Ok(turn.context.printer.styled(&talk::help())?),
         // Dealt with before.
         Slash::Quit => Ok(()),

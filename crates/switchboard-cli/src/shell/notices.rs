@@ -20,12 +20,41 @@ use crate::printer::{FAINT, WAITING};
 pub(crate) struct Notices {
     session: Session,
     events: Events,
-    files: FilesChanged,
+    on_disk: OnDisk,
     told: Told,
     /// What happened and was not told yet.
     event: Option<Event>,
+}
+
+/// What changes on disk under a session, as lines to show.
+#[derive(Debug)]
+pub(crate) struct OnDisk {
+    session: Session,
+    files: FilesChanged,
     /// Files changed, and it was not looked yet what that means.
     is_due: bool,
+}
+
+impl OnDisk {
+    pub(super) fn new(session: &Session) -> Self {
+        Self { session: session.clone(), files: session.watch_files(), is_due: false }
+    }
+
+    /// What a reload would do now that files changed. May be given up and called again: nothing is lost.
+    pub(crate) async fn next(&mut self) -> String {
+        loop {
+            if !self.is_due {
+                self.files.next().await;
+                self.is_due = true;
+            }
+            let line = changes::pending(&self.session).await;
+            self.is_due = false;
+            // What was written from here was heeded already.
+            if let Some(line) = line {
+                return line;
+            }
+        }
+    }
 }
 
 /// What was said last of each server, by whoever said it. Clones share it.
@@ -45,32 +74,17 @@ impl Told {
 }
 
 impl Notices {
-    pub(super) fn new(session: &Session, told: &Told) -> Self {
-        Self {
-            session: session.clone(),
-            events: session.events(),
-            files: session.watch_files(),
-            told: told.clone(),
-            event: None,
-            is_due: false,
-        }
+    pub(super) fn new(session: &Session, on_disk: OnDisk, told: &Told) -> Self {
+        Self { session: session.clone(), events: session.events(), on_disk, told: told.clone(), event: None }
     }
 
     /// The next lines; none when the session is over. May be given up and called again: nothing is lost.
     pub(crate) async fn next(&mut self) -> Option<Vec<String>> {
         loop {
-            if self.is_due {
-                let line = changes::pending(&self.session).await;
-                self.is_due = false;
-                // What was written from here was heeded already.
-                if let Some(line) = line {
-                    return Some(vec![line]);
-                }
-            }
             if self.event.is_none() {
                 tokio::select! {
                     event = self.events.next() => self.event = Some(event?),
-                    _ = self.files.next() => self.is_due = true,
+                    line = self.on_disk.next() => return Some(vec![line]),
                 }
             }
             if matches!(self.event, Some(Event::Status { .. })) {

@@ -2,7 +2,7 @@
 //! answered by the front.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use switchboard::host::{
     Abilities, Answer, Elicitation, Host, Page, Permission, Permit, Reply, Root, Visited,
@@ -28,6 +28,9 @@ pub(crate) enum Question {
 
 /// Lets servers use a model, once somebody agreed to it.
 pub(crate) trait Sampler: Send + Sync + std::fmt::Debug {
+    /// Whether there is a model now.
+    fn is_there(&self) -> bool;
+
     /// The result of `sampling/createMessage`, or why not.
     fn sample(&self, server: String, params: Json) -> Reply<'_, Result<Json, String>>;
 }
@@ -37,15 +40,14 @@ pub(crate) trait Sampler: Send + Sync + std::fmt::Debug {
 pub(crate) struct Asker {
     questions: mpsc::Sender<Question>,
     folder: PathBuf,
-    /// Set once, when there is a model.
-    sampler: Arc<OnceLock<Arc<dyn Sampler>>>,
+    sampler: Arc<dyn Sampler>,
 }
 
 impl Asker {
     /// One for this folder, and where its questions come out.
-    pub(crate) fn new(folder: PathBuf) -> (Self, mpsc::Receiver<Question>) {
+    pub(crate) fn new(folder: PathBuf, sampler: Arc<dyn Sampler>) -> (Self, mpsc::Receiver<Question>) {
         let (questions, receiver) = mpsc::channel(WAITING);
-        (Self { questions, folder, sampler: Arc::default() }, receiver)
+        (Self { questions, folder, sampler }, receiver)
     }
 
     /// Asks, and waits for the answer; none if there is nobody.
@@ -58,7 +60,7 @@ impl Asker {
 
 impl Host for Asker {
     fn abilities(&self) -> Abilities {
-        Abilities { roots: true, forms: true, urls: true, sampling: self.sampler.get().is_some() }
+        Abilities { roots: true, forms: true, urls: true, sampling: self.sampler.is_there() }
     }
 
     fn roots(&self) -> Vec<Root> {
@@ -87,13 +89,12 @@ impl Host for Asker {
 
     fn sample(&self, server: String, params: Json) -> Reply<'_, Result<Json, String>> {
         Box::pin(async move {
-            let Some(sampler) = self.sampler.get() else { return Err("no model is there to ask".to_owned()) };
             let (who, what) = (server.clone(), params.clone());
             let is_yes = self.ask(|reply| Question::Sample { server: who, params: what, reply }).await;
             if is_yes != Some(true) {
                 return Err("the user declined".to_owned());
             }
-            sampler.sample(server, params).await
+            self.sampler.sample(server, params).await
         })
     }
 }
@@ -103,6 +104,19 @@ mod tests {
     use switchboard::host::Why;
 
     use super::*;
+
+    #[derive(Debug)]
+    struct NoModel;
+
+    impl Sampler for NoModel {
+        fn is_there(&self) -> bool {
+            false
+        }
+
+        fn sample(&self, _server: String, _params: Json) -> Reply<'_, Result<Json, String>> {
+            Box::pin(std::future::ready(Err("no model is there to ask".to_owned())))
+        }
+    }
 
     fn call() -> Permission {
         Permission {
@@ -118,7 +132,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_question_comes_out_with_the_slot_for_its_answer() {
-        let (asker, mut questions) = Asker::new("/work".into());
+        let (asker, mut questions) = Asker::new("/work".into(), Arc::new(NoModel));
         let answered = async {
             let Some(Question::Permit { question, reply }) = questions.recv().await else { panic!() };
             assert_eq!(question.tool, "b");
@@ -129,7 +143,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_question_that_nobody_waits_for_is_closed() {
-        let (asker, mut questions) = Asker::new("/work".into());
+        let (asker, mut questions) = Asker::new("/work".into(), Arc::new(NoModel));
         {
             let asking = asker.permit(call());
             tokio::pin!(asking);
@@ -145,7 +159,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_anybody_it_is_a_no() {
-        let (asker, questions) = Asker::new("/work".into());
+        let (asker, questions) = Asker::new("/work".into(), Arc::new(NoModel));
         drop(questions);
         assert!(matches!(asker.permit(call()).await, Permit::Refuse { .. }));
         assert!(asker.sample("a".to_owned(), serde_json::json!({}).into()).await.is_err());

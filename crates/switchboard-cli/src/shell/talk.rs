@@ -1,70 +1,234 @@
-//! Words for the model, and what belongs to a conversation. The agent is called from here and from nowhere else.
+//! Words for the model, and what comes back: shown as it comes. The agent is called from here and from nowhere else.
 
-use switchboard::Env;
-use switchboard::offer::PromptResult;
-use switchboard::session::Session;
-use switchboard::visible::excerpt;
+use std::time::Duration;
+
+use switchboard::json::Json;
+use switchboard::offer::{Content as Block, Kind as BlockKind, PromptResult};
+use switchboard::visible::{excerpt, visible};
+use switchboard_agent::message::Image;
+use switchboard_agent::{Error, Event, Fate, Input, Message, Part, Stop};
 
 use super::attach::{self, Attachment, Content};
+use super::conversation::Conversation;
 use super::line::{COMMANDS, ModelLine, SaveLine};
 use super::turn::Turn;
 use super::{Front, words};
-use crate::error::{CommandError, Kind};
+use crate::commands::{chat, s};
+use crate::error::CommandError;
 use crate::printer::{FAINT, STRONG};
 
-/// Names the model where no setting does.
-const VARIABLE: &str = "SWITCHBOARD_MODEL";
 /// What to do where there is no model.
 const CHOOSE: &str =
     "choose one with /model PROVIDER/NAME, set SWITCHBOARD_MODEL, or put chat.model into your settings";
-
-/// The model in force: the one of this session, else the variable's, else the setting's.
-pub(super) fn model(env: &Env, session: &Session, chosen: Option<&str>) -> Option<String> {
-    let set = || {
-        let settings = &session.discovery().settings;
-        settings.chat.model.clone()
-    };
-    let named = chosen.or_else(|| env.non_empty(VARIABLE)).map(str::to_owned);
-    named.or_else(set)
-}
+/// What is shown of a result before it is cut.
+const RESULT_LINES: usize = 4;
+const RESULT_CHARS: usize = 400;
 
 /// Sends words to the model, with the resources they name.
 pub(super) async fn talk<F: Front>(
     turn: &mut Turn<'_, F>,
     text: &str,
-    chosen: Option<&str>,
+    conversation: &mut Conversation,
 ) -> Result<(), CommandError> {
+    // What is missing is told before anything is read.
+    conversation.chosen(&turn.context.env, &turn.session).map_err(|error| failed(&error))?;
     let session = turn.session.clone();
     let attached =
         turn.wait("reading what you attached", Box::pin(attach::collect(&session, text))).await??;
     for one in &attached {
         turn.context.printer.remark(&described(one));
     }
-    answer(turn, text, chosen)
+    let mut parts = vec![Part::text(text)];
+    parts.extend(attached.into_iter().map(part));
+    answer(turn, Vec::new(), Input { parts }, conversation).await
 }
 
 /// Sends a prompt of a server to the model.
-pub(super) fn send<F: Front>(
-    turn: &Turn<'_, F>,
-    _prompt: &PromptResult,
-    chosen: Option<&str>,
+pub(super) async fn send<F: Front>(
+    turn: &mut Turn<'_, F>,
+    prompt: &PromptResult,
+    conversation: &mut Conversation,
 ) -> Result<(), CommandError> {
     // Somebody without a model wanted to see it.
-    if model(&turn.context.env, &turn.session, chosen).is_none() {
+    if conversation.chosen(&turn.context.env, &turn.session).is_err() {
         return Ok(());
     }
-    answer(turn, "", chosen)
+    let mut messages: Vec<Message> = prompt.messages.iter().filter_map(message).collect();
+    // The model answers the last words of the user.
+    let input = match messages.pop() {
+        Some(Message::User { parts }) => Input { parts },
+        Some(other) => {
+            messages.push(other);
+            Input::from("Go on.")
+        }
+        None => return Ok(()),
+    };
+    answer(turn, messages, input, conversation).await
 }
 
-/// The agent's turn. Until there is one, it is said what is missing.
-fn answer<F: Front>(turn: &Turn<'_, F>, _text: &str, chosen: Option<&str>) -> Result<(), CommandError> {
-    Err(match model(&turn.context.env, &turn.session, chosen) {
-        None => CommandError::new(Kind::Usage, "no-model", "no model is configured").hint(CHOOSE),
-        Some(model) => {
-            let message = format!("`{}` cannot be talked to: this program has no agent", excerpt(&model, 60));
-            CommandError::new(Kind::Failed, "no-agent", message)
+/// A message of a prompt.
+fn message(message: &Json) -> Option<Message> {
+    let content = message.get("content")?;
+    let blocks = content.items().unwrap_or_else(|| vec![content]);
+    let parts: Vec<Part> = blocks.into_iter().filter_map(|block| block_part(&Block::read(block))).collect();
+    match message.get("role")?.text()?.as_str() {
+        "assistant" => {
+            let texts = parts.iter().filter_map(|part| match part {
+                Part::Text { text } => Some(text.as_str()),
+                Part::Image(_) => None,
+            });
+            let text = texts.collect::<Vec<_>>().join("\n");
+            Some(Message::Assistant { text, calls: Vec::new(), thoughts: Vec::new() })
         }
-    })
+        _ => Some(Message::User { parts }),
+    }
+}
+
+fn block_part(block: &Block) -> Option<Part> {
+    let field = |name: &str| block.raw.get(name).and_then(|value| value.text());
+    match &block.kind {
+        BlockKind::Image => picture(field("mimeType")?, field("data")?),
+        _ => block.text.clone().map(Part::text),
+    }
+}
+
+fn picture(mime_type: String, data: String) -> Option<Part> {
+    Image::is_usual(&mime_type).then_some(Part::Image(Image { mime_type, data }))
+}
+
+/// What is attached, as the model gets it.
+fn part(attached: Attachment) -> Part {
+    let Attachment { server, uri, content } = attached;
+    let named = |text: &str| Part::text(format!("Resource {uri} of the server {server}:\n{text}"));
+    match content {
+        Content::Text(text) => named(&text),
+        Content::Bytes { kind, base64 } => {
+            let size = base64.len();
+            picture(kind.clone(), base64)
+                .unwrap_or_else(|| named(&format!("({kind}, {size} bytes of Base64, which cannot be shown)")))
+        }
+    }
+}
+
+/// The agent's turn. Stopped, it comes back with what there is, and the conversation can go on.
+async fn answer<F: Front>(
+    turn: &mut Turn<'_, F>,
+    before: Vec<Message>,
+    input: Input,
+    conversation: &mut Conversation,
+) -> Result<(), CommandError> {
+    turn.flush();
+    let agent = conversation.agent(&turn.context.env, &turn.session).map_err(|error| failed(&error))?;
+    if !before.is_empty() {
+        Conversation::recall(agent, before);
+    }
+    let cancel = turn.cancel();
+    let mut show = Show { front: &mut *turn.front, is_speaking: false };
+    show.front.working(Some("thinking"));
+    let done = agent.turn(input, &mut |event| show.event(event), &cancel).await;
+    show.end();
+    show.front.working(None);
+    let done = done.map_err(|error| failed(&error))?;
+    match done.stop {
+        Stop::Done => Ok(()),
+        _ => chat::verdict(&done),
+    }
+}
+
+/// Shows a turn as it goes on.
+struct Show<'s, F> {
+    front: &'s mut F,
+    /// The last thing shown is a line of the model that may go on.
+    is_speaking: bool,
+}
+
+impl<F: Front> Show<'_, F> {
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Text { text } => {
+                self.is_speaking = true;
+                self.front.stream(&safe(&text));
+            }
+            Event::Thinking { .. } => self.front.working(Some("thinking")),
+            Event::ToolCall { name, arguments, .. } => {
+                self.line(&format!(
+                    "{STRONG}{}{STRONG:#} {FAINT}{}{FAINT:#}",
+                    excerpt(&name, 80),
+                    excerpt(&arguments, 200)
+                ));
+                self.front.working(Some(&format!("calling {}", excerpt(&name, 80))));
+            }
+            Event::ToolResult { name, text, is_error, fate, elapsed, .. } => {
+                self.line(&result(&name, &text, (is_error, fate), elapsed));
+                self.front.working(Some("thinking"));
+            }
+            Event::Retry { reason, wait, discards, .. } => {
+                let again = if discards { "; what came of the answer does not count" } else { "" };
+                let reason = excerpt(&reason, 200);
+                self.line(&format!(
+                    "{FAINT}{reason}; asking again in {} ms{again}{FAINT:#}",
+                    wait.as_millis()
+                ));
+            }
+            Event::ToolsChanged { added, removed } => {
+                let words = format!("the tools changed: {} came, {} went", added.len(), removed.len());
+                self.line(&format!("{FAINT}{words}{FAINT:#}"));
+            }
+            Event::Trimmed { results } => {
+                let words =
+                    format!("{results} old result{} shortened, so that the conversation fits", s(results));
+                self.line(&format!("{FAINT}{words}{FAINT:#}"));
+            }
+            Event::Notice { text } => self.line(&format!("{FAINT}{}{FAINT:#}", excerpt(&text, 300))),
+            Event::Usage { .. } => {}
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        self.end();
+        self.front.print(line);
+    }
+
+    /// Ends the line of the model.
+    fn end(&mut self) {
+        if std::mem::take(&mut self.is_speaking) {
+            self.front.stream("\n");
+        }
+    }
+}
+
+/// Words of a model, harmless to a terminal, with their line breaks.
+fn safe(text: &str) -> String {
+    text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
+}
+
+fn result(name: &str, text: &str, (is_error, fate): (bool, Fate), elapsed: Duration) -> String {
+    let verb = match fate {
+        Fate::Made if is_error => "failed",
+        Fate::Made => "done",
+        Fate::Denied => "denied",
+        Fate::Unknown => "not there",
+        Fate::Malformed => "not understood",
+        Fate::Interrupted => "stopped",
+    };
+    let mut lines =
+        vec![format!("{FAINT}  {} {verb} in {} ms{FAINT:#}", excerpt(name, 80), elapsed.as_millis())];
+    let n_lines = text.lines().count();
+    let shown: String = text.lines().take(RESULT_LINES).collect::<Vec<_>>().join("\n");
+    let shown: String = shown.chars().take(RESULT_CHARS).collect();
+    lines.extend(shown.lines().map(|line| format!("{FAINT}  {}{FAINT:#}", visible(line))));
+    if n_lines > RESULT_LINES || shown.len() < text.trim_end().len() {
+        lines.push(format!("{FAINT}  ...{FAINT:#}"));
+    }
+    lines.join("\n")
+}
+
+/// What went wrong with the model, with what to type here.
+fn failed(error: &Error) -> CommandError {
+    match error {
+        Error::NoModel => chat::failed(error).hint(CHOOSE),
+        _ => chat::failed(error),
+    }
 }
 
 fn described(attached: &Attachment) -> String {
@@ -77,28 +241,42 @@ fn described(attached: &Attachment) -> String {
 }
 
 /// `/model`.
-pub(super) fn choose<F: Front>(turn: &Turn<'_, F>, line: ModelLine, chosen: &mut Option<String>) {
-    if line.model.is_some() {
-        *chosen = line.model;
+pub(super) fn choose<F: Front>(
+    turn: &Turn<'_, F>,
+    line: ModelLine,
+    conversation: &mut Conversation,
+) -> Result<(), CommandError> {
+    let (env, session) = (&turn.context.env, &turn.session);
+    if let Some(name) = line.model {
+        conversation.name(name, env, session).map_err(|error| failed(&error))?;
     }
-    if let Some(model) = model(&turn.context.env, &turn.session, chosen.as_deref()) {
-        turn.context.printer.remark(&format!("Model: {}", excerpt(&model, 100)));
-    } else {
-        turn.context.printer.remark("No model is configured.");
-        turn.context.printer.remark(&format!("  hint: {CHOOSE}"));
-    }
+    let chosen = conversation.chosen(env, session).map_err(|error| failed(&error))?;
+    turn.context.printer.remark(&format!("Model: {}", excerpt(&chosen.full_name(), 100)));
+    Ok(())
 }
 
 /// `/clear`.
-pub(super) fn clear<F: Front>(turn: &Turn<'_, F>) {
-    turn.context.printer.remark("There is no conversation yet.");
+pub(super) fn clear<F: Front>(turn: &Turn<'_, F>, conversation: &mut Conversation) {
+    let words =
+        if conversation.clear() { "The conversation begins anew." } else { "There is no conversation yet." };
+    turn.context.printer.remark(words);
 }
 
 /// `/save`.
-pub(super) fn save<F: Front>(turn: &Turn<'_, F>, line: &SaveLine) -> Result<(), CommandError> {
+pub(super) fn save<F: Front>(
+    turn: &Turn<'_, F>,
+    line: &SaveLine,
+    conversation: &Conversation,
+) -> Result<(), CommandError> {
     let path = turn.context.env.absolute(&line.file);
-    let message = format!("there is no conversation to write to {}", turn.context.env.display(&path));
-    Err(CommandError::usage("no-conversation", message))
+    let shown = turn.context.env.display(&path);
+    let Some(history) = conversation.history() else {
+        let message = format!("there is no conversation to write to {shown}");
+        return Err(CommandError::usage("no-conversation", message));
+    };
+    history.save(&path)?;
+    turn.context.printer.remark(&format!("Wrote the conversation to {shown}"));
+    Ok(())
 }
 
 /// `/help`.

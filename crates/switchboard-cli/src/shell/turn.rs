@@ -59,6 +59,11 @@ impl<'t, F: Front> Turn<'t, F> {
         }
     }
 
+    /// What stops it.
+    pub(super) fn cancel(&self) -> CancellationToken {
+        self.cancel.clone()
+    }
+
     /// Shows what was said so far.
     pub(super) fn flush(&mut self) {
         let text = self.buffer.take();

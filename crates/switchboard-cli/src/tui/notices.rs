@@ -9,6 +9,7 @@ use switchboard::visible::{excerpt, visible};
 
 use super::look::{BAD, FAINT, GOOD, Look, WAITING};
 use super::status::{Reason, Stand};
+use crate::shell::words::in_session;
 
 /// So many lines about one server within this time; then it is called unsteady, and no more is said for as long.
 const MOST: usize = 3;
@@ -117,7 +118,7 @@ const fn trouble(stand: &Stand) -> Option<Trouble> {
 fn told(server: &str, stand: &Stand, look: Look) -> Line<'static> {
     let shown = name(server);
     let message = |reason: &Reason| excerpt(&reason.message, LONGEST);
-    let hint = |reason: &Reason| reason.hint.as_deref().map(|hint| visible(hint).into_owned());
+    let hint = |reason: &Reason| reason.hint.as_deref().map(|hint| visible(&in_session(hint)).into_owned());
     match stand {
         Stand::Retrying(reason) => {
             let words = format!("{shown} failed: {}; trying again", message(reason));

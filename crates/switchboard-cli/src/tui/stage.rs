@@ -201,7 +201,7 @@ impl<'a> Stage<'a> {
             TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => self.tell(Event::Key(key)),
             TerminalEvent::Paste(text) => self.tell(Event::Paste(text)),
             TerminalEvent::Resize(width, height) => {
-                self.resize(Size { width: width.max(1), height: height.max(1) });
+                self.resize(tty::sized(width, height));
                 None
             }
             _ => None,

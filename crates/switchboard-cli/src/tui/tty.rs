@@ -55,8 +55,13 @@ impl Drop for Tty {
     }
 }
 
-/// Columns and rows; what terminals have always had if it does not say.
+/// Columns and rows.
 pub(super) fn size() -> Size {
-    let (width, height) = terminal::size().unwrap_or((80, 24));
-    Size { width: width.max(1), height: height.max(1) }
+    let (width, height) = terminal::size().unwrap_or((0, 0));
+    sized(width, height)
+}
+
+/// What terminals have always had, if this one does not say.
+pub(super) const fn sized(width: u16, height: u16) -> Size {
+    if width == 0 || height == 0 { Size { width: 80, height: 24 } } else { Size { width, height } }
 }

@@ -42,7 +42,6 @@ fn servers_come_up_while_one_looks() {
             "broken": {"command": "no-such-program"},
             "tracker": {"url": tracker.url()},
         }));
-        sandbox.write(".mcp.json", r#"{"mcpServers": {"stranger": {"command": "stranger"}}}"#);
         let mut screen = Screen::sized(&sandbox, (columns, rows), &[]);
         screen.wait_for("connecting");
         // Nobody presses a key, and it says more and more.
@@ -63,7 +62,7 @@ fn a_call_is_approved_in_each_way() {
     let called =
         |script: &FakeScript| script.methods().iter().filter(|method| *method == "tools/call").count();
     let mut ask = |text: &str, keys: &str, shown: &str| {
-        screen.send(&format!("/call fake/echo {{\"text\": \"{text}\"}}\r"));
+        screen.send(&format!("/call --ask fake/echo {{\"text\": \"{text}\"}}\r"));
         screen.wait_for("May fake run echo?");
         assert!(screen.text().contains(&format!("\"text\": \"{text}\"")), "{}", screen.text());
         screen.send(keys);
@@ -74,14 +73,14 @@ fn a_call_is_approved_in_each_way() {
     assert_eq!(called(&script), 0, "nothing ran");
     ask("three", "y", "\nthree\n");
     ask("four", "s", "\nfour\n");
-    screen.send("/call fake/echo {\"text\": \"five\"}\r");
+    screen.send("/call --ask fake/echo {\"text\": \"five\"}\r");
     screen.wait_for("\nfive\n");
     assert_eq!(called(&script), 3);
-    screen.send("/call fake/add {\"a\": 1, \"b\": 2}\r");
+    screen.send("/call --ask fake/add {\"a\": 1, \"b\": 2}\r");
     screen.wait_for("May fake run add?");
     screen.send("a");
     screen.wait_for("\n3\n");
-    screen.send("/call fake/add {\"a\": 2, \"b\": 2}\r");
+    screen.send("/call --ask fake/add {\"a\": 2, \"b\": 2}\r");
     screen.wait_for("\n4\n");
     quit(&mut screen);
 }
@@ -94,7 +93,7 @@ fn a_form_of_a_server_is_filled_in() {
     let answer = json!({"result": {"content": [{"type": "text", "text": "$answer.result.content.name"}]}});
     let (_sandbox, _script, mut screen) =
         world(json!({"on": {"tools/call": [{"request": question}, answer]}}));
-    screen.send("/call fake/echo {}\r");
+    screen.send("/call --ask fake/echo text=x\r");
     screen.wait_for("May fake run echo?");
     screen.send("y");
     screen.wait_for("fake asks: Who are you?");
@@ -106,7 +105,7 @@ fn a_form_of_a_server_is_filled_in() {
 #[test]
 fn ctrl_c_stops_the_call_and_nothing_else() {
     let (_sandbox, script, mut screen) = world(json!({"on": {"tools/call": [{"silent": true}]}}));
-    screen.send("/call fake/slow {}\r");
+    screen.send("/call --ask fake/slow ms=1\r");
     screen.wait_for("May fake run slow?");
     screen.send("y");
     script.wait_for(|line| line["message"]["method"] == "tools/call");
@@ -127,7 +126,7 @@ fn ctrl_c_stops_the_call_and_nothing_else() {
 #[test]
 fn ctrl_c_takes_back_a_question() {
     let (_sandbox, script, mut screen) = world(json!({}));
-    screen.send("/call fake/echo {}\r");
+    screen.send("/call --ask fake/echo text=x\r");
     screen.wait_for("May fake run echo?");
     screen.send("\x03");
     screen.wait_until(|text| !text.contains("May fake run echo?"));
@@ -176,22 +175,22 @@ fn lines_are_found_again_and_secrets_are_not_kept() {
     let (sandbox, _script, mut screen) = world(json!({}));
     screen.send(" /secret\r");
     screen.wait_for("›  /secret\n");
-    screen.send("/call fake/echo {\"text\": \"hi\"}\r");
+    screen.send("/call --ask fake/echo {\"text\": \"hi\"}\r");
     screen.wait_for("May fake run echo?");
     screen.send("y");
     screen.wait_for("\nhi\n");
     quit(&mut screen);
     let kept = sandbox.read("~/.switchboard/history");
     assert!(
-        kept.contains("/quit") && kept.contains("/call fake/echo") && !kept.contains("/secret"),
+        kept.contains("/quit") && kept.contains("/call --ask fake/echo") && !kept.contains("/secret"),
         "{kept}"
     );
     let mut screen = Screen::sized(&sandbox, SIZE, &[]);
     screen.wait_for("1 connected");
     screen.send("\x12echo");
-    screen.wait_for("search `echo`: /call fake/echo");
+    screen.wait_for("search `echo`: /call --ask fake/echo");
     screen.send("\x1b[A\x1b[A");
-    screen.wait_for("› /call fake/echo {\"text\": \"hi\"}");
+    screen.wait_for("› /call --ask fake/echo {\"text\": \"hi\"}");
     screen.send("\x1b[B");
     screen.wait_for("› /quit");
     screen.send("\r");

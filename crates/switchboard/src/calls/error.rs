@@ -246,6 +246,10 @@ impl fmt::Display for CallError {
             Self::Denied { reason, by: Denier::User, .. } if reason.trim().is_empty() => {
                 f.write_str("the user said no")
             }
+            // Some say so themselves.
+            Self::Denied { reason, by: Denier::User, .. } if reason.starts_with("the user ") => {
+                f.write_str(reason)
+            }
             Self::Denied { reason, by: Denier::User, .. } => write!(f, "the user said no: {reason}"),
             Self::Denied { reason, .. } => write!(f, "not allowed: {reason}"),
             Self::Deferred { request } => {

@@ -104,8 +104,9 @@ async fn a_program_logs_in_once_for_all_its_calls() {
     world.sandbox.write("~/.switchboard/mcp.json", json!({"mcpServers": {"tracker": entry}}).to_string());
     let person = Person::willing();
     let session = world.session(&person).await;
-    let mut before = generation(&world);
-    for _ in 0..3 {
+    let first = generation(&world);
+    for turn in 1..=3 {
+        world.peer.expire();
         let mut calls = tokio::task::JoinSet::new();
         for _ in 0..10 {
             let session = session.clone();
@@ -114,10 +115,7 @@ async fn a_program_logs_in_once_for_all_its_calls() {
         while let Some(called) = calls.join_next().await {
             assert_eq!(called.unwrap().unwrap()["client"], client["id"]);
         }
-        world.peer.expire();
-        call(&session, "tracker/echo").await.unwrap();
-        assert_eq!(generation(&world), before + 1);
-        before += 1;
+        assert_eq!(generation(&world), first + turn);
     }
     // A login server that is away is no reason to ask anybody.
     world.peer.expire();

@@ -133,7 +133,7 @@ impl Dialog {
     /// The answer when nobody answers.
     pub(super) fn unanswered(&self) -> Reply {
         match self {
-            Self::Approve(_) => Reply::Permit(denied("nobody answered whether it may run")),
+            Self::Approve(_) => Reply::Permit(denied("the user left the question")),
             Self::Form(_) => Reply::Elicit(Answer::Cancel),
             Self::Visit(visit) => visit.unanswered(),
             Self::Sample(_) => Reply::Sample(false),

@@ -34,7 +34,8 @@ fn for_ever_busy_is_an_error_after_some_tries() {
     );
     let ran = world.chat(&[]);
     assert_eq!((ran.out.as_str(), ran.code), ("", Some(4)));
-    assert_eq!(ran.err, "error: openai/small is busy (503): slow down\n");
+    let again = "openai/small is busy (503): slow down; trying again in 5 ms\n".repeat(4);
+    assert_eq!(ran.err, format!("{again}error: openai/small is busy (503): slow down\n"));
     assert_eq!(world.model.requests().len(), 5);
 }
 
@@ -175,5 +176,6 @@ fn a_model_that_is_not_there_is_told() {
     world.sandbox.write("~/.switchboard/settings.json", r#"{"defaults": false}"#);
     let ran = world.chat(&[]);
     assert_eq!(ran.code, Some(4));
-    assert!(ran.err.starts_with("error: openai/small cannot be reached: "), "{}", ran.err);
+    assert!(ran.err.contains("\nerror: openai/small cannot be reached: "), "{}", ran.err);
+    assert_eq!(ran.err.matches("trying again").count(), 1, "{}", ran.err);
 }

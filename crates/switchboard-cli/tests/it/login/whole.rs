@@ -204,13 +204,13 @@ fn with_a_browser() {
     world.ends_clean();
 }
 
-/// Chromium, opened by us, follows the login to its end and shows our page.
+/// Chromium, opened by us, follows the login to its end and shows our page. It outlives the terminal it was opened from.
 #[test]
 fn with_a_real_browser() {
     let mut world = World::new(Peer::oidc(&[]));
     let chromium = std::process::Command::new("chromium").arg("--version").output();
     assert!(chromium.is_ok(), "`chromium` cannot be started. Install it: apt-get install chromium");
-    let script = "#!/bin/sh\nchromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
+    let script = "#!/bin/sh\ntrap '' HUP\nchromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
         --user-data-dir=[HOME]/browser --dump-dom \"$1\" >[PROJECT]/showing 2>/dev/null \
         && mv [PROJECT]/showing [PROJECT]/shown\n";
     let program = world.sandbox.write("browser", script);
