@@ -91,7 +91,7 @@ async function check(url, { scenario, revision }) {
         return {
             good: 0,
             skipped: 0,
-            bad: [{ id: 'suite', status: 'FAILURE', errorMessage: output.trim().split('\n').pop() }]
+            bad: [{ id: 'suite', status: 'FAILURE', errorMessage: output.trim().slice(-600) }]
         };
     } finally {
         rmSync(directory, { recursive: true });

@@ -8,6 +8,9 @@ use bytes::{Bytes, BytesMut};
 use reqwest::{Certificate, Client, ClientBuilder, Response};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// Servers close a connection that nobody used for a while, many of them after 5 seconds. A request that meets one just
+/// then is lost half-way, and one that must not be repeated is lost for good. So we let go of it before they do.
+const KEPT_OPEN: Duration = Duration::from_secs(4);
 
 /// A client with what is special about it, or why there is none.
 pub(crate) fn client(special: impl Fn(ClientBuilder) -> ClientBuilder) -> Result<Client, String> {
@@ -21,6 +24,7 @@ fn builder() -> ClientBuilder {
         .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT_LIMIT)
+        .pool_idle_timeout(KEPT_OPEN)
 }
 
 /// The certificates the web trusts.

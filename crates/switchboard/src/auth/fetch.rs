@@ -25,8 +25,6 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// The largest body, in bytes.
 const LARGEST: usize = 1024 * 1024;
 const MOST_REDIRECTS: usize = 3;
-/// Others close connections that are idle for longer. A token request that meets one just then is lost half-way.
-const KEPT_OPEN: Duration = Duration::from_secs(5);
 /// The longest nonce that is sent back, in bytes.
 const LONGEST_NONCE: usize = 1024;
 
@@ -154,9 +152,7 @@ impl Fetcher {
     }
 
     fn client(&self, url: &Url) -> Result<&Client, Failure> {
-        let special = |builder: reqwest::ClientBuilder| {
-            builder.dns_resolver(self.names.clone()).pool_idle_timeout(KEPT_OPEN)
-        };
+        let special = |builder: reqwest::ClientBuilder| builder.dns_resolver(self.names.clone());
         let made = self.client.get_or_init(|| dial::client(special));
         made.as_ref().map_err(|why| unreachable(url, why, Left::Nothing))
     }
