@@ -5,18 +5,18 @@ use std::sync::Arc;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::Scope;
+use super::options::Sight;
 use crate::connect::Event;
 
 /// What happens to servers, one after the other.
 #[derive(Debug)]
 pub struct Events {
     receiver: Receiver<Event>,
-    scope: Arc<Scope>,
+    scope: Arc<Sight>,
 }
 
 impl Events {
-    pub(super) const fn new(receiver: Receiver<Event>, scope: Arc<Scope>) -> Self {
+    pub(super) const fn new(receiver: Receiver<Event>, scope: Arc<Sight>) -> Self {
         Self { receiver, scope }
     }
 

@@ -50,6 +50,7 @@ pub use events::Events;
 pub use gate::Gate;
 pub use load::{LoadError, Loaded, cached, load};
 pub use login::NoLogin;
+use options::Sight;
 pub use options::{Options, Scope};
 pub use uses::Found;
 
@@ -57,7 +58,7 @@ pub use uses::Found;
 #[derive(Debug, Clone)]
 pub struct Session {
     inner: Arc<Inner>,
-    scope: Arc<Scope>,
+    scope: Arc<Sight>,
 }
 
 #[derive(Debug)]
@@ -138,7 +139,7 @@ impl Session {
         });
         inner.apply(|| None).await;
         *inner.keeper.lock().unwrap_or_else(PoisonError::into_inner) = keeper::start(&inner);
-        Self { inner, scope: Arc::new(Scope::All) }
+        Self { inner, scope: Arc::default() }
     }
 
     /// What was found, with every problem.
@@ -179,10 +180,10 @@ impl Session {
         self.own(server).map(|handle| handle.logs())
     }
 
-    /// A session over the same connections that sees only some servers or tools.
+    /// A session over the same connections that sees only some servers or tools, of those this one sees.
     #[must_use]
     pub fn scoped(&self, scope: Scope) -> Self {
-        Self { inner: Arc::clone(&self.inner), scope: Arc::new(scope) }
+        Self { inner: Arc::clone(&self.inner), scope: Arc::new(self.scope.narrowed(scope)) }
     }
 
     /// Reads the configuration again, restarts only what changed, and tells what that was.
@@ -245,7 +246,7 @@ impl Session {
 
     /// Stops all servers in order, for good. Calls under way fail. A part of a session cannot end what it shares.
     pub async fn shutdown(&self) {
-        if *self.scope != Scope::All {
+        if !self.scope.is_whole() {
             return;
         }
         // Taken first: a reload that comes now starts nothing.

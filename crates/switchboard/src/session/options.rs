@@ -80,14 +80,14 @@ pub enum Scope {
 }
 
 impl Scope {
-    pub(super) fn sees_server(&self, server: &str) -> bool {
+    fn sees_server(&self, server: &str) -> bool {
         match self {
             Self::All | Self::Tools(_) => true,
             Self::Servers(servers) => servers.contains(server),
         }
     }
 
-    pub(super) fn sees_tool(&self, server: &str, name: &str) -> bool {
+    fn sees_tool(&self, server: &str, name: &str) -> bool {
         match self {
             Self::All => true,
             Self::Servers(servers) => servers.contains(server),
@@ -95,17 +95,46 @@ impl Scope {
         }
     }
 
-    /// Whether resources and prompts of a server may be used.
-    pub(super) fn sees_rest(&self, server: &str) -> bool {
+    fn sees_rest(&self, server: &str) -> bool {
         match self {
             Self::All => true,
             Self::Servers(servers) => servers.contains(server),
             Self::Tools(_) => false,
         }
     }
+}
+
+/// What a part of a part of a session may see: what each of them may.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sight(Vec<Scope>);
+
+impl Sight {
+    /// The same, and no more than this.
+    pub(super) fn narrowed(&self, scope: Scope) -> Self {
+        let mut scopes = self.0.clone();
+        scopes.extend(Some(scope).filter(|scope| *scope != Scope::All));
+        Self(scopes)
+    }
+
+    pub(super) const fn is_whole(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn sees_server(&self, server: &str) -> bool {
+        self.0.iter().all(|scope| scope.sees_server(server))
+    }
+
+    pub(super) fn sees_tool(&self, server: &str, name: &str) -> bool {
+        self.0.iter().all(|scope| scope.sees_tool(server, name))
+    }
+
+    /// Whether resources and prompts of a server may be used.
+    pub(super) fn sees_rest(&self, server: &str) -> bool {
+        self.0.iter().all(|scope| scope.sees_rest(server))
+    }
 
     pub(super) fn limit(&self, catalog: Arc<Catalog>) -> Arc<Catalog> {
-        if *self == Self::All {
+        if self.is_whole() {
             return catalog;
         }
         let mut part = Arc::unwrap_or_clone(catalog);
@@ -115,5 +144,24 @@ impl Scope {
         part.prompts.retain(|of| self.sees_rest(&of.server));
         part.instructions.retain(|of| self.sees_server(&of.server));
         Arc::new(part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_part_sees_no_more_than_the_part() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+        let part = Sight::default().narrowed(Scope::Servers(names(&["a", "b"])));
+        assert!(part.sees_server("a") && !part.sees_server("c") && !part.is_whole());
+        let wider = part.narrowed(Scope::Servers(names(&["b", "c"])));
+        assert_eq!(["a", "b", "c"].map(|server| wider.sees_server(server)), [false, true, false]);
+        assert!(!part.narrowed(Scope::All).sees_server("c"), "all of it is all of the part");
+        let tools = part.narrowed(Scope::Tools(names(&["mcp_a_t", "mcp_c_t"])));
+        assert!(tools.sees_tool("a", "mcp_a_t") && !tools.sees_tool("c", "mcp_c_t"));
+        assert!(!tools.sees_rest("a"));
+        assert!(Sight::default().narrowed(Scope::All).is_whole());
     }
 }

@@ -29,7 +29,7 @@ impl Session {
         if let Ruling { decision: Decision::Deny { reason }, by } = self.explain(entry) {
             return Err(CallError::Denied { server: entry.server.clone(), reason, by: Denier::Rule(by) });
         }
-        let handle = self.seen(&entry.server)?;
+        let handle = self.handle_for(entry)?;
         let watched = self.begin(entry);
         let request = ("tools/call", params);
         let relayed = run_errand(&handle, (&entry.server, is_safe(entry)), request, errand, hear);

@@ -176,13 +176,19 @@ impl Session {
     }
 
     async fn run(&self, entry: &Entry, arguments: &Json, request: Request<'_>) -> Result<Outcome, CallError> {
+        let handle = self.handle_for(entry)?;
+        self.run_on(&handle, entry, arguments, request).await
+    }
+
+    /// The server of a tool, if this part of the session may call it.
+    pub(super) fn handle_for(&self, entry: &Entry) -> Result<Handle, CallError> {
         let stopped = || CallError::Stopped { server: entry.server.clone() };
         let handle = self.handle(&entry.server).ok_or_else(stopped)?;
         if !self.scope.sees_tool(&entry.server, &entry.name) {
             let reason = format!("`{}` is outside of this part of the session", entry.name);
             return Err(CallError::Denied { server: entry.server.clone(), reason, by: Denier::Scope });
         }
-        self.run_on(&handle, entry, arguments, request).await
+        Ok(handle)
     }
 
     async fn run_on(
