@@ -38,6 +38,7 @@ pub(super) fn update(model: &mut Model, now: Duration, event: Event) -> Vec<Effe
             effects.push(Effect::Print(text));
             effects
         }
+        Event::Notice(line) => notice(model, &[Line::from(plain(&line))]),
         Event::Stream(delta) => {
             let lines = model.prose.take(&delta, model.look, model.width());
             print(model, &lines)
