@@ -1,5 +1,6 @@
 //! Words for the model, and what comes back: shown as it comes. The agent is called from here and from nowhere else.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use switchboard::json::Json;
@@ -20,9 +21,9 @@ use crate::printer::{FAINT, STRONG};
 /// What to do where there is no model.
 const CHOOSE: &str =
     "choose one with /model PROVIDER/NAME, set SWITCHBOARD_MODEL, or put chat.model into your settings";
-/// What is shown of a result before it is cut.
+/// What is shown of a result before it is cut. Less than the agent hands on, so that every cut is seen.
 const RESULT_LINES: usize = 4;
-const RESULT_CHARS: usize = 400;
+const RESULT_CHARS: usize = 240;
 
 /// Sends words to the model, with the resources they name.
 pub(super) async fn talk<F: Front>(
@@ -211,8 +212,10 @@ fn result(name: &str, text: &str, (is_error, fate): (bool, Fate), elapsed: Durat
         Fate::Malformed => "not understood",
         Fate::Interrupted => "stopped",
     };
-    let mut lines =
-        vec![format!("{FAINT}  {} {verb} in {} ms{FAINT:#}", excerpt(name, 80), elapsed.as_millis())];
+    // What was not made took nobody's time but that of whoever was asked.
+    let time = if fate == Fate::Made { format!(" in {} ms", elapsed.as_millis()) } else { String::new() };
+    let mut lines = vec![format!("{FAINT}  {} {verb}{time}{FAINT:#}", excerpt(name, 80))];
+    let text = compact(text);
     let n_lines = text.lines().count();
     let shown: String = text.lines().take(RESULT_LINES).collect::<Vec<_>>().join("\n");
     let shown: String = shown.chars().take(RESULT_CHARS).collect();
@@ -221,6 +224,14 @@ fn result(name: &str, text: &str, (is_error, fate): (bool, Fate), elapsed: Durat
         lines.push(format!("{FAINT}  ...{FAINT:#}"));
     }
     lines.join("\n")
+}
+
+/// JSON in many lines becomes one, so that more of it is seen; it may be cut. Other text stays as it is.
+fn compact(text: &str) -> Cow<'_, str> {
+    if !text.starts_with("{\n") && !text.starts_with("[\n") {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.lines().map(str::trim).collect::<Vec<_>>().join(" "))
 }
 
 /// What went wrong with the model, with what to type here.
@@ -301,4 +312,26 @@ pub(super) fn help() -> String {
     }
     text.push_str("\nTab completes. Ctrl-C stops what is being done, Ctrl-D leaves.\n");
     words::in_session(&text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, fate: Fate) -> String {
+        let lines = result("mcp_a_b", text, (false, fate), Duration::from_millis(7));
+        anstream::adapter::strip_str(&lines).to_string()
+    }
+
+    #[test]
+    fn a_result_is_shown_in_short_and_a_cut_is_marked() {
+        assert_eq!(shown("one\ntwo", Fate::Made), "  mcp_a_b done in 7 ms\n  one\n  two");
+        assert_eq!(shown("not now", Fate::Denied), "  mcp_a_b denied\n  not now");
+        assert_eq!(
+            shown("{\n  \"a\": {\n    \"b\": 1\n  }\n}", Fate::Made),
+            "  mcp_a_b done in 7 ms\n  { \"a\": { \"b\": 1 } }"
+        );
+        assert!(shown("1\n2\n3\n4\n5", Fate::Made).ends_with("  4\n  ..."));
+        assert!(shown(&"x".repeat(400), Fate::Made).ends_with("x\n  ..."));
+    }
 }
