@@ -8,6 +8,7 @@ use switchboard::offer::{Content as Block, Kind as BlockKind, PromptResult};
 use switchboard::visible::{excerpt, visible};
 use switchboard_agent::message::Image;
 use switchboard_agent::{Error, Event, Fate, Input, Message, Part, Stop};
+use unicode_width::UnicodeWidthStr;
 
 use super::attach::{self, Attachment, Content};
 use super::conversation::Conversation;
@@ -17,6 +18,7 @@ use super::{Front, words};
 use crate::commands::{chat, s};
 use crate::error::CommandError;
 use crate::printer::{FAINT, STRONG};
+use crate::table::parts;
 
 /// What to do where there is no model.
 const CHOOSE: &str =
@@ -124,7 +126,8 @@ async fn answer<F: Front>(
         Conversation::recall(agent, before);
     }
     let cancel = turn.cancel();
-    let mut show = Show { front: &mut *turn.front, is_speaking: false };
+    let width = turn.context.printer.width.unwrap_or(usize::MAX);
+    let mut show = Show { front: &mut *turn.front, width, is_speaking: false };
     show.front.working(Some("thinking"));
     let done = agent.turn(input, &mut |event| show.event(event), &cancel).await;
     show.end();
@@ -139,6 +142,7 @@ async fn answer<F: Front>(
 /// Shows a turn as it goes on.
 struct Show<'s, F> {
     front: &'s mut F,
+    width: usize,
     /// The last thing shown is a line of the model that may go on.
     is_speaking: bool,
 }
@@ -160,7 +164,7 @@ impl<F: Front> Show<'_, F> {
                 self.front.working(Some(&format!("calling {}", excerpt(&name, 80))));
             }
             Event::ToolResult { name, text, is_error, fate, elapsed, .. } => {
-                self.line(&result(&name, &text, (is_error, fate), elapsed));
+                self.line(&result(&name, &text, (is_error, fate), elapsed, self.width));
                 self.front.working(Some("thinking"));
             }
             Event::Retry { reason, wait, discards, .. } => {
@@ -203,7 +207,8 @@ fn safe(text: &str) -> String {
     text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
-fn result(name: &str, text: &str, (is_error, fate): (bool, Fate), elapsed: Duration) -> String {
+/// What became of a call, and the beginning of what it gave back, in rows that fit.
+fn result(name: &str, text: &str, (is_error, fate): (bool, Fate), elapsed: Duration, width: usize) -> String {
     let verb = match fate {
         Fate::Made if is_error => "failed",
         Fate::Made => "done",
@@ -219,11 +224,16 @@ fn result(name: &str, text: &str, (is_error, fate): (bool, Fate), elapsed: Durat
     let n_lines = text.lines().count();
     let shown: String = text.lines().take(RESULT_LINES).collect::<Vec<_>>().join("\n");
     let shown: String = shown.chars().take(RESULT_CHARS).collect();
-    lines.extend(shown.lines().map(|line| format!("{FAINT}  {}{FAINT:#}", visible(line))));
+    let rows = shown.lines().flat_map(|line| rows(&visible(line), width.saturating_sub(2)));
+    lines.extend(rows.map(|row| format!("{FAINT}  {row}{FAINT:#}")));
     if n_lines > RESULT_LINES || shown.len() < text.trim_end().len() {
         lines.push(format!("{FAINT}  ...{FAINT:#}"));
     }
     lines.join("\n")
+}
+
+fn rows(line: &str, width: usize) -> Vec<String> {
+    if line.width() <= width { vec![line.to_owned()] } else { parts(line, width) }
 }
 
 /// JSON in many lines becomes one, so that more of it is seen; it may be cut. Other text stays as it is.
@@ -319,7 +329,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, fate: Fate) -> String {
-        let lines = result("mcp_a_b", text, (false, fate), Duration::from_millis(7));
+        let lines = result("mcp_a_b", text, (false, fate), Duration::from_millis(7), 30);
         anstream::adapter::strip_str(&lines).to_string()
     }
 
@@ -330,6 +340,10 @@ mod tests {
         assert_eq!(
             shown("{\n  \"a\": {\n    \"b\": 1\n  }\n}", Fate::Made),
             "  mcp_a_b done in 7 ms\n  { \"a\": { \"b\": 1 } }"
+        );
+        assert_eq!(
+            shown("a line of words that is too long for one row", Fate::Made),
+            "  mcp_a_b done in 7 ms\n  a line of words that is too\n  long for one row"
         );
         assert!(shown("1\n2\n3\n4\n5", Fate::Made).ends_with("  4\n  ..."));
         assert!(shown(&"x".repeat(400), Fate::Made).ends_with("x\n  ..."));
