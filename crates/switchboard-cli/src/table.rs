@@ -135,7 +135,7 @@ fn wrapped(cells: &[Cell], widths: &[usize]) -> Vec<String> {
 }
 
 /// The text in parts that fit, parted at blanks where there are any.
-fn parts(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn parts(text: &str, width: usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     for word in text.split(' ') {
         let part = parts.last_mut().map_or(0, |part| part.width());

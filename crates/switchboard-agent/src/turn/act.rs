@@ -47,6 +47,8 @@ struct Done {
     usage: Usage,
     /// The calls it made.
     below: Vec<ToolCall>,
+    /// How long the server took, without what somebody needed to agree.
+    took: Option<Duration>,
 }
 
 impl Done {
@@ -56,7 +58,7 @@ impl Done {
 
     fn of(fate: Fate, is_error: bool, text: String) -> Self {
         let (images, found, below) = (Vec::new(), Vec::new(), Vec::new());
-        Self { fate, is_error, text, images, found, usage: Usage::default(), below }
+        Self { fate, is_error, text, images, found, usage: Usage::default(), below, took: None }
     }
 }
 
@@ -183,7 +185,8 @@ impl Agent {
         Box::pin(async move {
             let started = Instant::now();
             let done = self.perform(target, call, cancel).await;
-            (index, done, started.elapsed())
+            let elapsed = done.took.unwrap_or_else(|| started.elapsed());
+            (index, done, elapsed)
         })
     }
 
@@ -314,7 +317,7 @@ fn brought(outcome: &Outcome) -> Done {
     let usual = outcome.shaped.images.iter().filter(|media| Image::is_usual(&media.mime_type));
     let images =
         usual.map(|media| Image { mime_type: media.mime_type.clone(), data: media.data.clone() }).collect();
-    Done { images, ..Done::of(Fate::Made, outcome.is_error, kept) }
+    Done { images, took: Some(outcome.elapsed), ..Done::of(Fate::Made, outcome.is_error, kept) }
 }
 
 /// The arguments, if they are an object.

@@ -174,7 +174,18 @@ fn offer(place: Place, asked: &Asked, word: &str) -> Vec<CompletionCandidate> {
     };
     // A name that looks like an option would be taken for one.
     let fits = |offer: &Offer| offer.value.starts_with(word) && !offer.value.starts_with('-');
-    offered.into_iter().filter(fits).map(Offer::candidate).collect()
+    let found: Vec<CompletionCandidate> = offered.into_iter().filter(fits).map(Offer::candidate).collect();
+    match (&asked.known, place) {
+        (Known::Live(live), Place::Tool) if found.is_empty() => with_inside(&live.catalog, typed, word),
+        _ => found,
+    }
+}
+
+/// Tools with this somewhere in their names. Only in a session: shells drop what does not begin with what is typed.
+fn with_inside(catalog: &Catalog, typed: &Typed, word: &str) -> Vec<CompletionCandidate> {
+    let word = word.to_lowercase();
+    let all = tools(catalog, typed, "").into_iter();
+    all.filter(|offer| offer.value.to_lowercase().contains(&word)).map(Offer::candidate).collect()
 }
 
 /// Something that could be typed.

@@ -175,7 +175,6 @@ fn offered(live: &Live, head: &str) -> Offered {
         [&[format!("/{name}")], read.words.as_slice()].concat()
     };
     let found = by_command(live, &words);
-    // What servers call themselves is found by any part of it.
     let candidates =
         found.into_iter().filter_map(|(value, note)| candidate(&value, &note, Style::Quoted)).collect();
     let inquiry = inquiry.or_else(|| template(live, name, &typed_word));
@@ -399,6 +398,8 @@ mod tests {
             "/mcp add --scope ",
             "/mcp remove d",
             "/tools st",
+            "/tools mo_S",
+            "/tools emos",
             "/call ",
             "/call demo/",
             "/call demo/say ",

@@ -1,5 +1,6 @@
 //! Words for the model, and what comes back: shown as it comes. The agent is called from here and from nowhere else.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use switchboard::json::Json;
@@ -7,6 +8,7 @@ use switchboard::offer::{Content as Block, Kind as BlockKind, PromptResult};
 use switchboard::visible::{excerpt, visible};
 use switchboard_agent::message::Image;
 use switchboard_agent::{Error, Event, Fate, Input, Message, Part, Stop};
+use unicode_width::UnicodeWidthStr;
 
 use super::attach::{self, Attachment, Content};
 use super::conversation::Conversation;
@@ -16,13 +18,14 @@ use super::{Front, words};
 use crate::commands::{chat, s};
 use crate::error::CommandError;
 use crate::printer::{FAINT, STRONG};
+use crate::table::parts;
 
 /// What to do where there is no model.
 const CHOOSE: &str =
     "choose one with /model PROVIDER/NAME, set SWITCHBOARD_MODEL, or put chat.model into your settings";
-/// What is shown of a result before it is cut.
+/// What is shown of a result before it is cut. Less than the agent hands on, so that every cut is seen.
 const RESULT_LINES: usize = 4;
-const RESULT_CHARS: usize = 400;
+const RESULT_CHARS: usize = 240;
 
 /// Sends words to the model, with the resources they name.
 pub(super) async fn talk<F: Front>(
@@ -123,7 +126,8 @@ async fn answer<F: Front>(
         Conversation::recall(agent, before);
     }
     let cancel = turn.cancel();
-    let mut show = Show { front: &mut *turn.front, is_speaking: false };
+    let width = turn.context.printer.width.unwrap_or(usize::MAX);
+    let mut show = Show { front: &mut *turn.front, width, is_speaking: false };
     show.front.working(Some("thinking"));
     let done = agent.turn(input, &mut |event| show.event(event), &cancel).await;
     show.end();
@@ -138,6 +142,7 @@ async fn answer<F: Front>(
 /// Shows a turn as it goes on.
 struct Show<'s, F> {
     front: &'s mut F,
+    width: usize,
     /// The last thing shown is a line of the model that may go on.
     is_speaking: bool,
 }
@@ -159,7 +164,7 @@ impl<F: Front> Show<'_, F> {
                 self.front.working(Some(&format!("calling {}", excerpt(&name, 80))));
             }
             Event::ToolResult { name, text, is_error, fate, elapsed, .. } => {
-                self.line(&result(&name, &text, (is_error, fate), elapsed));
+                self.line(&result(&name, &text, (is_error, fate), elapsed, self.width));
                 self.front.working(Some("thinking"));
             }
             Event::Retry { reason, wait, discards, .. } => {
@@ -202,7 +207,8 @@ fn safe(text: &str) -> String {
     text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
-fn result(name: &str, text: &str, (is_error, fate): (bool, Fate), elapsed: Duration) -> String {
+/// What became of a call, and the beginning of what it gave back, in rows that fit.
+fn result(name: &str, text: &str, (is_error, fate): (bool, Fate), elapsed: Duration, width: usize) -> String {
     let verb = match fate {
         Fate::Made if is_error => "failed",
         Fate::Made => "done",
@@ -211,16 +217,31 @@ fn result(name: &str, text: &str, (is_error, fate): (bool, Fate), elapsed: Durat
         Fate::Malformed => "not understood",
         Fate::Interrupted => "stopped",
     };
-    let mut lines =
-        vec![format!("{FAINT}  {} {verb} in {} ms{FAINT:#}", excerpt(name, 80), elapsed.as_millis())];
+    // What was not made took nobody's time but that of whoever was asked.
+    let time = if fate == Fate::Made { format!(" in {} ms", elapsed.as_millis()) } else { String::new() };
+    let mut lines = vec![format!("{FAINT}  {} {verb}{time}{FAINT:#}", excerpt(name, 80))];
+    let text = compact(text);
     let n_lines = text.lines().count();
     let shown: String = text.lines().take(RESULT_LINES).collect::<Vec<_>>().join("\n");
     let shown: String = shown.chars().take(RESULT_CHARS).collect();
-    lines.extend(shown.lines().map(|line| format!("{FAINT}  {}{FAINT:#}", visible(line))));
+    let rows = shown.lines().flat_map(|line| rows(&visible(line), width.saturating_sub(2)));
+    lines.extend(rows.map(|row| format!("{FAINT}  {row}{FAINT:#}")));
     if n_lines > RESULT_LINES || shown.len() < text.trim_end().len() {
         lines.push(format!("{FAINT}  ...{FAINT:#}"));
     }
     lines.join("\n")
+}
+
+fn rows(line: &str, width: usize) -> Vec<String> {
+    if line.width() <= width { vec![line.to_owned()] } else { parts(line, width) }
+}
+
+/// JSON in many lines becomes one, so that more of it is seen; it may be cut. Other text stays as it is.
+fn compact(text: &str) -> Cow<'_, str> {
+    if !text.starts_with("{\n") && !text.starts_with("[\n") {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.lines().map(str::trim).collect::<Vec<_>>().join(" "))
 }
 
 /// What went wrong with the model, with what to type here.
@@ -301,4 +322,30 @@ pub(super) fn help() -> String {
     }
     text.push_str("\nTab completes. Ctrl-C stops what is being done, Ctrl-D leaves.\n");
     words::in_session(&text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, fate: Fate) -> String {
+        let lines = result("mcp_a_b", text, (false, fate), Duration::from_millis(7), 30);
+        anstream::adapter::strip_str(&lines).to_string()
+    }
+
+    #[test]
+    fn a_result_is_shown_in_short_and_a_cut_is_marked() {
+        assert_eq!(shown("one\ntwo", Fate::Made), "  mcp_a_b done in 7 ms\n  one\n  two");
+        assert_eq!(shown("not now", Fate::Denied), "  mcp_a_b denied\n  not now");
+        assert_eq!(
+            shown("{\n  \"a\": {\n    \"b\": 1\n  }\n}", Fate::Made),
+            "  mcp_a_b done in 7 ms\n  { \"a\": { \"b\": 1 } }"
+        );
+        assert_eq!(
+            shown("a line of words that is too long for one row", Fate::Made),
+            "  mcp_a_b done in 7 ms\n  a line of words that is too\n  long for one row"
+        );
+        assert!(shown("1\n2\n3\n4\n5", Fate::Made).ends_with("  4\n  ..."));
+        assert!(shown(&"x".repeat(400), Fate::Made).ends_with("x\n  ..."));
+    }
 }

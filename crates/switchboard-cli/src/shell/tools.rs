@@ -5,9 +5,10 @@ use std::time::SystemTime;
 use switchboard::catalog::Entry;
 use switchboard::connect::Freshness;
 use switchboard::visible::excerpt;
+use unicode_width::UnicodeWidthStr;
 
 use super::line::ToolsLine;
-use super::signature::{about, parameters, signature, tokens};
+use super::signature::{Parameter, about, parameters, signature, tokens};
 use super::turn::Turn;
 use super::{Front, approve};
 use crate::age::age;
@@ -18,10 +19,12 @@ use crate::commands::{Context, connection, s};
 use crate::error::CommandError;
 use crate::printer::{FAINT, STRONG, harmless};
 use crate::report::{OriginRow, ToolRow};
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Table, parts};
 
 /// A longer signature has a line for each argument.
 const WIDE: usize = 76;
+/// Where there is less room for words, the terminal breaks them as it likes.
+const NARROW: usize = 20;
 
 pub(super) fn run<F: Front>(turn: &mut Turn<'_, F>, line: &ToolsLine) -> Result<(), CommandError> {
     turn.speak(line.how);
@@ -121,8 +124,7 @@ fn lines(context: &Context, entry: &Entry, approval: &str) -> Vec<String> {
         let width =
             parameters.iter().map(|parameter| parameter.form.chars().count()).max().unwrap_or(0).min(40);
         for parameter in &parameters {
-            let form = format!("{:width$}", parameter.form);
-            lines.push(format!("    {form}  {FAINT}{}{FAINT:#}", parameter.help).trim_end().to_owned());
+            lines.extend(explained(parameter, width, context.printer.width));
         }
         lines.push("  )".to_owned());
     }
@@ -138,6 +140,22 @@ fn lines(context: &Context, entry: &Entry, approval: &str) -> Vec<String> {
         excerpt(&entry.tool.name, 100)
     ));
     lines
+}
+
+/// An argument and what it is for, which goes on below itself where the terminal ends.
+fn explained(parameter: &Parameter, width: usize, terminal: Option<usize>) -> Vec<String> {
+    let form = format!("{:width$}", parameter.form);
+    if parameter.help.is_empty() {
+        return vec![format!("    {}", form.trim_end())];
+    }
+    let indent = form.width() + 6;
+    let room = terminal.map(|terminal| terminal.saturating_sub(indent)).filter(|room| *room >= NARROW);
+    let parts = parts(&parameter.help, room.unwrap_or(usize::MAX));
+    let line = |(at, part): (usize, String)| {
+        let before = if at == 0 { format!("    {form}  ") } else { " ".repeat(indent) };
+        format!("{before}{FAINT}{part}{FAINT:#}")
+    };
+    parts.into_iter().enumerate().map(line).collect()
 }
 
 fn seen(entry: &Entry) -> String {

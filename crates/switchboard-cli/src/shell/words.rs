@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 
+/// What a session says first.
+pub(crate) const GREETING: &str =
+    concat!("Switchboard ", env!("CARGO_PKG_VERSION"), ". /help for help, Ctrl-D to leave.");
+
 /// Verbs that are called `/mcp VERB` in a session.
 const VERBS: &[&str] = &[
     "add",

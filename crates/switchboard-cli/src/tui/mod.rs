@@ -36,7 +36,8 @@ use tokio_util::sync::CancellationToken;
 use crate::commands::Context;
 use crate::error::CommandError;
 use crate::shell::Question;
-use crate::shell::{Next, Shell};
+use crate::shell::words::GREETING;
+use crate::shell::{Front as _, Next, Shell};
 use front::Speaker;
 use stage::{Stage, Step};
 
@@ -65,6 +66,7 @@ pub(crate) async fn run(
 
 async fn talk(stage: &mut Stage<'_>, shell: &mut Shell) -> Result<(), CommandError> {
     let mut speaker = Speaker::new(stage.outbox());
+    speaker.print(GREETING);
     stage.footer(shell.footer());
     let mut step = stage.during(std::future::pending::<Next>(), &CancellationToken::new()).await?;
     loop {

@@ -104,6 +104,8 @@ pub(super) enum Event {
     /// Time goes by.
     Beat,
     Print(String),
+    /// Something to know, said by no command.
+    Notice(String),
     Stream(String),
     Working(Option<String>),
     Stands(Standing),

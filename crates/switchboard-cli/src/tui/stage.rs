@@ -194,10 +194,7 @@ impl<'a> Stage<'a> {
                 self.tell(Event::ToolsChanged(server))
             }
             Woken::Session(_) => None,
-            Woken::OnDisk(line) => {
-                self.outbox.put(Said::Print(line));
-                None
-            }
+            Woken::OnDisk(line) => self.tell(Event::Notice(line)),
             Woken::Withdrawn(ticket) => self.tell(Event::Withdrawn(ticket)),
             Woken::Job(event) => self.tell(event),
             Woken::Signal(_) => self.tell(Event::Interrupt),

@@ -8,7 +8,7 @@ use super::dialog::{Ask, Dialog, refused};
 use super::keys::meaning;
 use super::look::FAINT;
 use super::model::{Aid, Asked, AskedKind, Effect, Event, Model, Running};
-use super::text::plain;
+use super::text::{plain, wrap};
 use super::typing;
 use crate::shell::Next;
 
@@ -38,6 +38,7 @@ pub(super) fn update(model: &mut Model, now: Duration, event: Event) -> Vec<Effe
             effects.push(Effect::Print(text));
             effects
         }
+        Event::Notice(line) => notice(model, &[Line::from(plain(&line))]),
         Event::Stream(delta) => {
             let lines = model.prose.take(&delta, model.look, model.width());
             print(model, &lines)
@@ -51,11 +52,11 @@ pub(super) fn update(model: &mut Model, now: Duration, event: Event) -> Vec<Effe
         Event::Stands(standing) => {
             let lines = model.notices.note(now, &standing.servers, model.look);
             model.standing = standing;
-            print(model, &lines)
+            notice(model, &lines)
         }
         Event::ToolsChanged(server) => {
             let line = model.notices.tools_changed(now, &server, model.look);
-            print(model, line.as_slice())
+            notice(model, line.as_slice())
         }
         Event::Asked(ticket, ask) => asked(model, ticket, ask),
         Event::Withdrawn(ticket) => {
@@ -135,7 +136,7 @@ fn asked(model: &mut Model, ticket: u64, ask: Ask) -> Vec<Effect> {
     if is_too_much {
         let words = format!("{} asks too much at once; some of it is refused", plain(&server));
         let line = model.patience.is_news(model.now, &server).then(|| Line::from(Span::styled(words, FAINT)));
-        let mut effects = print(model, line.as_slice());
+        let mut effects = notice(model, line.as_slice());
         effects.push(Effect::Answer(ticket, refused(&ask)));
         return effects;
     }
@@ -161,6 +162,12 @@ fn opened(model: &mut Model, ticket: u64, url: &str, is_open: bool) -> Vec<Effec
 fn flush(model: &mut Model) -> Vec<Effect> {
     let lines = model.prose.finish(model.look, model.width());
     print(model, &lines)
+}
+
+/// Lines between those of commands, broken where words end.
+fn notice(model: &Model, lines: &[Line<'_>]) -> Vec<Effect> {
+    let rows: Vec<Line<'_>> = lines.iter().flat_map(|line| wrap(line, model.width())).collect();
+    print(model, &rows)
 }
 
 /// Nothing is printed if there are no lines.

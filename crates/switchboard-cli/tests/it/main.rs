@@ -7,6 +7,7 @@ mod builtin;
 mod chat;
 mod completions;
 mod consent;
+mod conversation;
 mod doctor;
 mod eight_tools;
 mod errors;

@@ -62,10 +62,10 @@ fn say(context: &Context, text: &str) {
     drop(context.printer.styled(text));
 }
 
-/// One of several; `None` when there are no more lines.
-async fn choose(context: &Context, options: &[&str]) -> Option<usize> {
-    for (index, option) in options.iter().enumerate() {
-        say(context, &format!("  {} {option}\n", index + 1));
+/// One of several, by its number or its letter; `None` when there are no more lines.
+async fn choose(context: &Context, options: &[(&str, &str)]) -> Option<usize> {
+    for (index, (letter, option)) in options.iter().enumerate() {
+        say(context, &format!("  {}/{letter} {option}\n", index + 1));
     }
     loop {
         say(context, &format!("Number [{}]: ", options.len()));
@@ -73,6 +73,9 @@ async fn choose(context: &Context, options: &[&str]) -> Option<usize> {
         let line = line.trim();
         if line.is_empty() {
             return Some(options.len() - 1);
+        }
+        if let Some(index) = options.iter().position(|(letter, _)| letter.eq_ignore_ascii_case(line)) {
+            return Some(index);
         }
         match line.parse::<usize>() {
             Ok(number @ 1..) if number <= options.len() => return Some(number - 1),
@@ -93,10 +96,10 @@ async fn permit(context: &Context, question: &Permission) -> Option<Permit> {
     text.push_str(&shown(&question.arguments));
     say(context, &text);
     let options = [
-        "yes, this once",
-        "yes, for the rest of the session",
-        "yes, for good, as long as the tool and its server stay what they are",
-        "no",
+        ("y", "yes, this once"),
+        ("s", "yes, for the rest of the session"),
+        ("a", "yes, for good, as long as the tool and its server stay what they are"),
+        ("n", "no"),
     ];
     Some(match choose(context, &options).await? {
         0 => Permit::Once,
@@ -134,7 +137,7 @@ async fn elicit(context: &Context, question: &Elicitation) -> Option<Answer> {
         Wish::Form { schema } => form(context, schema).await,
         Wish::Visit { url } => {
             say(context, &format!("It wants you to open this address:\n\n  {}\n\n", visible(url)));
-            let options = ["I opened it", "cancel", "no"];
+            let options = [("y", "I opened it"), ("c", "cancel"), ("n", "no")];
             Some(match choose(context, &options).await? {
                 0 => Answer::Accept(Json::from(Value::Object(Map::new()))),
                 1 => Answer::Cancel,
@@ -145,7 +148,7 @@ async fn elicit(context: &Context, question: &Elicitation) -> Option<Answer> {
 }
 
 async fn form(context: &Context, schema: &Json) -> Option<Answer> {
-    match choose(context, &["answer", "cancel", "no"]).await? {
+    match choose(context, &[("y", "answer"), ("c", "cancel"), ("n", "no")]).await? {
         0 => {}
         1 => return Some(Answer::Cancel),
         _ => return Some(Answer::Decline),
@@ -212,5 +215,5 @@ async fn visit(context: &Context, page: &Page) -> Option<Visited> {
 async fn sample(context: &Context, server: &str, params: &Json) -> Option<bool> {
     let text = format!("\"{}\" wants to use your model:\n{}", excerpt(server, 60), shown(params));
     say(context, &text);
-    Some(choose(context, &["yes, this once", "no"]).await? == 0)
+    Some(choose(context, &[("y", "yes, this once"), ("n", "no")]).await? == 0)
 }

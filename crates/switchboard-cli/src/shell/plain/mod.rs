@@ -10,6 +10,7 @@ use switchboard::visible::visible;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::words::GREETING;
 use super::{Candidate, Completion, Front, Next, Notices, Question, Shell};
 use crate::commands::{Context, connection};
 use crate::error::CommandError;
@@ -30,7 +31,7 @@ pub(super) async fn run(
     tokio::pin!(attending);
     let mut notices = shell.notices();
     let mut front = Plain { printer: context.printer.clone(), told: None };
-    front.print("Switchboard. /help says what can be done here; Ctrl-D leaves.");
+    front.print(GREETING);
     if let Some(model) = shell.footer() {
         front.print(&format!("Model: {}", visible(&model)));
     }
