@@ -11,7 +11,7 @@ use switchboard::json::Json;
 use switchboard::notice::Notice;
 use switchboard::session::{Gate, Session};
 use switchboard::wire::{Era, Subscription};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -51,6 +51,8 @@ pub(crate) struct Hub {
     end: CancellationToken,
     /// Set when the servers were waited for once.
     ready: tokio::sync::OnceCell<()>,
+    /// Rings when what is seen has changed.
+    looked: Notify,
 }
 
 impl Hub {
@@ -85,6 +87,7 @@ impl Hub {
             tasks: Mutex::default(),
             end: CancellationToken::new(),
             ready: tokio::sync::OnceCell::new(),
+            looked: Notify::new(),
             session,
             options,
         });
@@ -102,12 +105,20 @@ impl Hub {
 
     /// What is seen, once something is in it or the servers were waited for.
     pub(crate) async fn view_with(&self, is_there: impl Fn(&View) -> bool) -> Arc<View> {
-        let view = self.view();
-        if is_there(&view) {
-            return view;
+        loop {
+            let looked = self.looked.notified();
+            tokio::pin!(looked);
+            looked.as_mut().enable();
+            let view = self.view();
+            if is_there(&view) {
+                return view;
+            }
+            // A server that hangs holds up nobody who wants something of another.
+            tokio::select! {
+                () = self.ready() => return self.view(),
+                () = looked => {}
+            }
         }
-        self.ready().await;
-        self.view()
     }
 
     /// Takes what there is now; gives the lists that changed.
@@ -119,6 +130,8 @@ impl Hub {
         let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
         let changes = new.changes(&view);
         *view = new;
+        drop(view);
+        self.looked.notify_waiters();
         changes
     }
 

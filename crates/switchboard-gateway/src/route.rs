@@ -261,7 +261,10 @@ async fn listen(hub: &Hub, caller: &Caller, request: &Request) -> Result<Json, R
     if has_uris {
         hub.match_subscriptions().await;
     }
-    hub.closing().await;
+    tokio::select! {
+        () = hub.closing() => {}
+        () = caller.client.hung_up.cancelled() => {}
+    }
     Ok(Json::object([
         ("resultType", json!("complete").into()),
         ("_meta", Json::object([("io.modelcontextprotocol/subscriptionId", id.clone())])),
