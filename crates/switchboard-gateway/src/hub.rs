@@ -51,6 +51,8 @@ pub(crate) struct Hub {
     end: CancellationToken,
     /// Set when the servers were waited for once.
     ready: tokio::sync::OnceCell<()>,
+    /// Set when their lists besides the tools were waited for once.
+    listed: tokio::sync::OnceCell<()>,
     /// Rings when what is seen has changed.
     looked: Notify,
 }
@@ -58,14 +60,21 @@ pub(crate) struct Hub {
 impl Hub {
     /// Comes back when there is something to show of every server, or after a while: who lists first gets the whole list
     /// if that can be had, and is told of what comes later.
-    pub(crate) async fn ready(&self) {
+    pub(crate) async fn ready(&self, list: List) {
+        // Servers are asked for their tools first, and for the rest when those are known.
+        let once = if list == List::Tools { &self.ready } else { &self.listed };
         let waiting = async {
-            let late = tokio::time::timeout(PATIENCE, self.session.ready(Gate::Correct)).await;
-            if late.is_ok() {
+            self.session.ready(Gate::Correct).await;
+            if list != List::Tools {
+                self.session.listed().await;
+            }
+        };
+        let in_time = async {
+            if tokio::time::timeout(PATIENCE, waiting).await.is_ok() {
                 self.look();
             }
         };
-        self.ready.get_or_init(|| waiting).await;
+        once.get_or_init(|| in_time).await;
     }
 
     /// Comes back when the gateway is about to close.
@@ -87,6 +96,7 @@ impl Hub {
             tasks: Mutex::default(),
             end: CancellationToken::new(),
             ready: tokio::sync::OnceCell::new(),
+            listed: tokio::sync::OnceCell::new(),
             looked: Notify::new(),
             session,
             options,
@@ -104,7 +114,7 @@ impl Hub {
     }
 
     /// What is seen, once something is in it or the servers were waited for.
-    pub(crate) async fn view_with(&self, is_there: impl Fn(&View) -> bool) -> Arc<View> {
+    pub(crate) async fn view_with(&self, list: List, is_there: impl Fn(&View) -> bool) -> Arc<View> {
         loop {
             let looked = self.looked.notified();
             tokio::pin!(looked);
@@ -115,7 +125,7 @@ impl Hub {
             }
             // A server that hangs holds up nobody who wants something of another.
             tokio::select! {
-                () = self.ready() => return self.view(),
+                () = self.ready(list) => return self.view(),
                 () = looked => {}
             }
         }
