@@ -1,6 +1,7 @@
 // Runs every server scenario of the official conformance suite, each alone, and prints which pass.
 //
 //     suite.mjs [NAME=]URL...          one column of results a server
+//     suite.mjs --scored URL...        only what counts for a revision
 //     suite.mjs --only WORD URL...     scenarios with that word in their name; --revision R: of that revision
 //     suite.mjs --json FILE URL...     writes what failed, check by check
 //
@@ -21,6 +22,7 @@ const { values, positionals } = parseArgs({
     options: {
         only: { type: 'string', default: '' },
         revision: { type: 'string', default: '' },
+        scored: { type: 'boolean', default: false },
         json: { type: 'string' }
     }
 });
@@ -104,13 +106,16 @@ const shown = result => {
     return result.bad.length ? `FAIL ${result.bad.length} of ${result.bad.length + result.good}` : 'nothing checked';
 };
 
-const rows = (await scenarios()).filter(
-    ({ scenario, revision }) => scenario.includes(values.only) && revision.includes(values.revision)
+const all = (await scenarios()).map(row => ({
+    ...row,
+    isScored: !row.isExtension && scored(row.revision)(row.scenario)
+}));
+const rows = all.filter(
+    ({ scenario, revision, isScored }) =>
+        scenario.includes(values.only) && revision.includes(values.revision) && (isScored || !values.scored)
 );
 for (const row of rows) {
-    row.isScored = !row.isExtension && scored(row.revision)(row.scenario);
-    row.results = [];
-    for (const { url } of servers) row.results.push(await check(url, row));
+    row.results = await Promise.all(servers.map(({ url }) => check(url, row)));
     process.stderr.write(`${row.revision} ${row.scenario}: ${row.results.map(shown).join(', ')}\n`);
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct Client {
     pub(crate) greeting: OnceLock<Greeting>,
     /// What is not about a request of its own goes here; what finds no room is dropped.
     pub(crate) post: mpsc::Sender<Bytes>,
+    /// Nothing more comes from it: no answer, and nobody who wants to hear of changes.
+    pub(crate) hung_up: CancellationToken,
     state: Mutex<State>,
     next_question: AtomicU64,
 }
@@ -84,7 +86,8 @@ impl Client {
             Stay::OneRequest => Owner::Anybody,
         };
         let (greeting, state) = (OnceLock::new(), Mutex::default());
-        Self { id, owner, greeting, post, state, next_question: AtomicU64::new(1) }
+        let hung_up = CancellationToken::new();
+        Self { id, owner, greeting, post, hung_up, state, next_question: AtomicU64::new(1) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -114,6 +117,7 @@ impl Client {
 
     /// Everything ends: the client is gone.
     pub(crate) fn leave(&self) {
+        self.hung_up.cancel();
         let mut state = self.lock();
         for (_, stop) in state.under_way.drain() {
             stop.cancel();
@@ -136,7 +140,10 @@ impl Client {
         self.lock().questions.insert(id, reply);
         let open = Open { client: self, id };
         lane.send(rpc::question(id, method, params)).await.map_err(|_| gone())?;
-        let answer = answer.await.map_err(|_| gone())?;
+        let answer = tokio::select! {
+            answer = answer => answer.map_err(|_| gone())?,
+            () = self.hung_up.cancelled() => Err(gone()),
+        };
         drop(open);
         answer
     }

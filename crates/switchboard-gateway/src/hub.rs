@@ -11,7 +11,7 @@ use switchboard::json::Json;
 use switchboard::notice::Notice;
 use switchboard::session::{Gate, Session};
 use switchboard::wire::{Era, Subscription};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -51,19 +51,30 @@ pub(crate) struct Hub {
     end: CancellationToken,
     /// Set when the servers were waited for once.
     ready: tokio::sync::OnceCell<()>,
+    /// Set when their lists besides the tools were waited for once.
+    listed: tokio::sync::OnceCell<()>,
+    /// Rings when what is seen has changed.
+    looked: Notify,
 }
 
 impl Hub {
     /// Comes back when there is something to show of every server, or after a while: who lists first gets the whole list
     /// if that can be had, and is told of what comes later.
-    pub(crate) async fn ready(&self) {
+    pub(crate) async fn ready(&self, list: List) {
+        // Servers are asked for their tools first, and for the rest when those are known.
+        let once = if list == List::Tools { &self.ready } else { &self.listed };
         let waiting = async {
-            let late = tokio::time::timeout(PATIENCE, self.session.ready(Gate::Correct)).await;
-            if late.is_ok() {
+            self.session.ready(Gate::Correct).await;
+            if list != List::Tools {
+                self.session.listed().await;
+            }
+        };
+        let in_time = async {
+            if tokio::time::timeout(PATIENCE, waiting).await.is_ok() {
                 self.look();
             }
         };
-        self.ready.get_or_init(|| waiting).await;
+        once.get_or_init(|| in_time).await;
     }
 
     /// Comes back when the gateway is about to close.
@@ -85,6 +96,8 @@ impl Hub {
             tasks: Mutex::default(),
             end: CancellationToken::new(),
             ready: tokio::sync::OnceCell::new(),
+            listed: tokio::sync::OnceCell::new(),
+            looked: Notify::new(),
             session,
             options,
         });
@@ -101,13 +114,21 @@ impl Hub {
     }
 
     /// What is seen, once something is in it or the servers were waited for.
-    pub(crate) async fn view_with(&self, is_there: impl Fn(&View) -> bool) -> Arc<View> {
-        let view = self.view();
-        if is_there(&view) {
-            return view;
+    pub(crate) async fn view_with(&self, list: List, is_there: impl Fn(&View) -> bool) -> Arc<View> {
+        loop {
+            let looked = self.looked.notified();
+            tokio::pin!(looked);
+            looked.as_mut().enable();
+            let view = self.view();
+            if is_there(&view) {
+                return view;
+            }
+            // A server that hangs holds up nobody who wants something of another.
+            tokio::select! {
+                () = self.ready(list) => return self.view(),
+                () = looked => {}
+            }
         }
-        self.ready().await;
-        self.view()
     }
 
     /// Takes what there is now; gives the lists that changed.
@@ -119,6 +140,8 @@ impl Hub {
         let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
         let changes = new.changes(&view);
         *view = new;
+        drop(view);
+        self.looked.notify_waiters();
         changes
     }
 

@@ -43,14 +43,14 @@ pub(crate) async fn answer(hub: &Arc<Hub>, caller: &Caller, request: &Request) -
         ("prompts/list", _) => list(hub, caller, List::Prompts, params).await,
         ("tools/call", _) => {
             let name = text(params, "name")?;
-            let view = hub.view_with(|view| view.tool(&name).is_some()).await;
+            let view = hub.view_with(List::Tools, |view| view.tool(&name).is_some()).await;
             let entry = view.tool(&name).ok_or_else(|| unknown("tool", &name))?;
             let params = params.with("name", json!(entry.tool.name).into());
             call::relay(hub, caller, Target::Tool(Box::new(entry.clone())), params).await
         }
         ("prompts/get", _) => {
             let name = text(params, "name")?;
-            let view = hub.view_with(|view| view.prompt(&name).is_some()).await;
+            let view = hub.view_with(List::Prompts, |view| view.prompt(&name).is_some()).await;
             let (server, prompt) = view.prompt(&name).ok_or_else(|| unknown("prompt", &name))?;
             let params = params.with("name", json!(prompt).into());
             let target = Target::Of { server: server.to_owned(), method: "prompts/get" };
@@ -148,7 +148,7 @@ pub(crate) fn hints() -> [(&'static str, Json); 2] {
 
 /// One page of a list. The cursor is the last key before it, so that a list which changes meanwhile loses nothing.
 async fn list(hub: &Hub, caller: &Caller, which: List, params: &Json) -> Result<Json, RpcError> {
-    hub.ready().await;
+    hub.ready(which).await;
     let view = hub.view();
     let items = view.list(which);
     let start = match params.get("cursor").filter(|cursor| cursor.as_str() != "null") {
@@ -187,7 +187,7 @@ fn decode_cursor(list: List, cursor: &str) -> Option<String> {
 /// Completes an argument of a prompt or template, whose names are ours.
 async fn complete(hub: &Arc<Hub>, caller: &Caller, params: &Json) -> Result<Json, RpcError> {
     let reference = params.get("ref").ok_or_else(|| RpcError::params("`ref` has to be an object"))?;
-    let view = hub.view();
+    let view = hub.view_with(List::Prompts, |view| owner(view, &reference).is_ok()).await;
     let (server, theirs) = owner(&view, &reference)?;
     let target = Target::Of { server, method: "completion/complete" };
     call::relay(hub, caller, target, params.with("ref", theirs)).await
@@ -261,7 +261,10 @@ async fn listen(hub: &Hub, caller: &Caller, request: &Request) -> Result<Json, R
     if has_uris {
         hub.match_subscriptions().await;
     }
-    hub.closing().await;
+    tokio::select! {
+        () = hub.closing() => {}
+        () = caller.client.hung_up.cancelled() => {}
+    }
     Ok(Json::object([
         ("resultType", json!("complete").into()),
         ("_meta", Json::object([("io.modelcontextprotocol/subscriptionId", id.clone())])),

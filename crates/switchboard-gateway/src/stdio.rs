@@ -34,7 +34,8 @@ pub(crate) async fn serve(
     let read = conversation.read(input).await;
     let Conversation { mut running, out, .. } = conversation;
     drop(out);
-    // Who closed its end may still want what it asked for.
+    // Who closed its end may still want what it asked for, but can neither be asked nor stop listening.
+    client.hung_up.cancel();
     while running.join_next().await.is_some() {}
     hub.farewell(&client).await;
     drop(client);

@@ -14,10 +14,21 @@ use crate::error::{CommandError, Kind};
 
 /// Waits for something in this thread.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CommandError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+    Ok(runtime()?.block_on(work))
+}
+
+/// The same for work that reads the standard input: such a read cannot be stopped, so nobody waits for it.
+pub(crate) fn block_on_input<T>(work: impl Future<Output = T>) -> Result<T, CommandError> {
+    let runtime = runtime()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_background();
+    Ok(done)
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
         CommandError::new(Kind::Failed, "runtime", format!("cannot wait for anything: {error}"))
-    })?;
-    Ok(runtime.block_on(work))
+    })
 }
 
 /// Resolves at the next Ctrl-C.
@@ -25,6 +36,19 @@ pub(crate) async fn ctrl_c() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
+}
+
+/// Resolves when the program is to end: by Ctrl-C, or because whoever started it says so.
+pub(crate) async fn ended() {
+    #[cfg(unix)]
+    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        tokio::select! {
+            () = ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+        return;
+    }
+    ctrl_c().await;
 }
 
 /// The server of that name, if it may be connected to.

@@ -24,7 +24,10 @@ pub(super) fn run(context: &Context, serve: Serve) -> Result<Outcome, CommandErr
     for name in &serve.only {
         connection::connectable(&discovery, name)?;
     }
-    connection::block_on(async {
+    if serve.only.is_empty() {
+        online::say_who_waits(context, &discovery);
+    }
+    connection::block_on_input(async {
         let listener = match &serve.http {
             Some(address) => Some(bind(address, serve.token.as_deref()).await?),
             None => None,
@@ -48,7 +51,7 @@ async fn stdio(gateway: &Gateway) -> Result<(), CommandError> {
     let lost = |error: std::io::Error| CommandError::new(Kind::Failed, "input-output", error.to_string());
     tokio::select! {
         served = gateway.stdio(tokio::io::stdin(), tokio::io::stdout()) => served.map_err(lost),
-        () = connection::ctrl_c() => Ok(()),
+        () = connection::ended() => Ok(()),
     }
 }
 
@@ -67,7 +70,7 @@ async fn http(
             .remark("clients need the header Authorization: Bearer TOKEN, with the token you gave");
     }
     let edge = Edge { token: serve.token, hosts: serve.host };
-    gateway.http(listener, edge, connection::ctrl_c()).await.map_err(lost)
+    gateway.http(listener, edge, connection::ended()).await.map_err(lost)
 }
 
 /// Listens. Beyond this machine only with a token.

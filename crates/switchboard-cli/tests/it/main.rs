@@ -27,6 +27,8 @@ mod reference;
 mod remove;
 mod screen;
 mod seat;
+#[cfg(unix)]
+mod serve;
 mod shapes;
 mod status;
 mod switch;

@@ -66,6 +66,9 @@ impl Sessions {
 
     /// Begins a session.
     fn open(&self, hub: &Arc<Hub>) -> Option<Arc<Session>> {
+        if self.lock().len() >= MOST {
+            return None;
+        }
         let id = crate::park::unguessable()?;
         let (client, mail) = hub.welcome(Stay::Connected);
         let session = Arc::new(Session {
@@ -76,12 +79,7 @@ impl Sessions {
             next_stream: AtomicU64::new(1),
             used: Mutex::new(Instant::now()),
         });
-        let mut all = self.lock();
-        if all.len() >= MOST {
-            return None;
-        }
-        all.insert(id, Arc::clone(&session));
-        drop(all);
+        self.lock().insert(id, Arc::clone(&session));
         tokio::spawn(record(mail, Arc::clone(&session.post)));
         Some(session)
     }

@@ -6,14 +6,16 @@ mod modern;
 mod stream;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request as HttpRequest, State};
-use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use self::handshake::Sessions;
 use crate::hub::Hub;
@@ -23,6 +25,9 @@ pub use guard::Edge;
 
 /// The largest request.
 const LARGEST: usize = 16 * 1024 * 1024;
+const TOO_LARGE: &str = "the request is larger than 16 MiB";
+/// So long those who are being answered have when all ends.
+const DRAIN: Duration = Duration::from_secs(10);
 
 struct Site {
     hub: Arc<Hub>,
@@ -40,14 +45,18 @@ pub(crate) async fn serve(
     let site = Arc::new(Site { hub: Arc::clone(hub), edge, sessions: Sessions::default() });
     let app = axum::Router::new().fallback(enter).with_state(Arc::clone(&site));
     let last = Arc::clone(&site);
+    let told = CancellationToken::new();
+    let stopping = told.clone();
     let stopped = async move {
         stop.await;
+        stopping.cancel();
         last.hub.close();
         last.sessions.close_all(&last.hub).await;
     };
     tokio::select! {
         served = axum::serve(listener, app).with_graceful_shutdown(stopped) => served,
         () = site.sessions.reap(hub) => Ok(()),
+        () = async { told.cancelled().await; tokio::time::sleep(DRAIN).await } => Ok(()),
     }
 }
 
@@ -77,8 +86,12 @@ async fn post(site: &Site, request: HttpRequest) -> Response {
     if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
         return words(415, "the Content-Type has to be application/json");
     }
+    let told = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if told.is_some_and(|length| length > LARGEST as u64) {
+        return words(413, TOO_LARGE);
+    }
     let Ok(body) = axum::body::to_bytes(body, LARGEST).await else {
-        return words(413, "the request is larger than 16 MiB");
+        return words(413, TOO_LARGE);
     };
     let mut messages = Vec::new();
     for message in rpc::decode(body) {

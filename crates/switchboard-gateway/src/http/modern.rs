@@ -17,6 +17,7 @@ use super::{json_answer, stream::event, stream_answer};
 use crate::hub::Hub;
 use crate::route;
 use crate::rpc::{self, HEADER_MISMATCH, Request, RpcError, UNSUPPORTED_VERSION};
+use crate::view::List;
 
 /// Messages about one request that wait for a slow reader.
 const LANE: usize = 256;
@@ -81,7 +82,7 @@ fn check(headers: &HeaderMap, request: &Request) -> Result<(), RpcError> {
 async fn check_arguments(hub: &Hub, headers: &HeaderMap, request: &Request) -> Result<(), RpcError> {
     let name = request.params.get("name").and_then(|name| name.text());
     let Some(name) = name.filter(|_| request.method == "tools/call") else { return Ok(()) };
-    let view = hub.view_with(|view| view.tool(&name).is_some()).await;
+    let view = hub.view_with(List::Tools, |view| view.tool(&name).is_some()).await;
     let Some(entry) = view.tool(&name) else { return Ok(()) };
     let header =
         |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
