@@ -1,13 +1,14 @@
 //! `serve`: one MCP server that fronts all the others, over standard input and output or over HTTP.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use switchboard::connect::Persistence;
 use switchboard::host::{Abilities, Answer, Elicitation, Host, Reply, Root};
 use switchboard::json::Json;
 use switchboard::session::Session;
+use switchboard::{Discovery, Server, State, Transport};
 use switchboard_gateway::{Edge, Gateway, Names, Options};
 use tokio::net::TcpListener;
 
@@ -24,15 +25,18 @@ pub(super) fn run(context: &Context, serve: Serve) -> Result<Outcome, CommandErr
     for name in &serve.only {
         connection::connectable(&discovery, name)?;
     }
-    if serve.only.is_empty() {
+    let served = if serve.only.is_empty() {
         online::say_who_waits(context, &discovery);
-    }
+        others(context, &discovery)
+    } else {
+        serve.only.clone()
+    };
     connection::block_on_input(async {
         let listener = match &serve.http {
             Some(address) => Some(bind(address, serve.token.as_deref()).await?),
             None => None,
         };
-        let mut options = online::options(context, &serve.only);
+        let mut options = online::options(context, &served);
         options.persistence = Persistence::KeepTrying;
         options.host = Arc::new(Nobody { folder: context.env.cwd().to_owned() });
         let session = Session::start(options).await;
@@ -45,6 +49,26 @@ pub(super) fn run(context: &Context, serve: Serve) -> Result<Outcome, CommandErr
         session.shutdown().await;
         served.map(|()| Outcome::Done)
     })?
+}
+
+/// All servers, or all but those that would start us again, without end. Empty if nothing has to be left out.
+fn others(context: &Context, discovery: &Discovery) -> Vec<String> {
+    let (own, others): (Vec<&Server>, Vec<&Server>) =
+        discovery.servers.iter().partition(|server| is_this(server));
+    for server in own.iter().filter(|server| server.state() == State::Enabled) {
+        let name = switchboard::visible::excerpt(&server.name, 60);
+        context.printer.remark(&format!("left out, since it is this gateway itself: {name}"));
+    }
+    if own.is_empty() { Vec::new() } else { others.iter().map(|server| server.name.clone()).collect() }
+}
+
+/// Whether a server is the gateway, as agents have it in their files.
+fn is_this(server: &Server) -> bool {
+    let Ok(spec) = &server.definition else { return false };
+    let Transport::Stdio(stdio) = &spec.transport else { return false };
+    let program = Path::new(stdio.command.raw()).file_stem();
+    program.is_some_and(|program| program == "switchboard")
+        && stdio.args.iter().any(|arg| arg.raw() == "serve")
 }
 
 async fn stdio(gateway: &Gateway) -> Result<(), CommandError> {

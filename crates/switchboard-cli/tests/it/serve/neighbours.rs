@@ -64,3 +64,18 @@ fn what_was_not_approved_is_not_started_and_is_named() {
     );
     assert!(other.log().is_empty());
 }
+
+#[test]
+fn the_gateway_does_not_start_itself() {
+    let script = Fake::script(json!({}));
+    let sandbox = world(&[("fake", &script)], &Mark::new());
+    let mut servers: Value = serde_json::from_str(&sandbox.read("~/.switchboard/mcp.json")).unwrap();
+    servers["mcpServers"]["me"] = json!({"command": env!("CARGO_BIN_EXE_switchboard"), "args": ["serve"]});
+    sandbox.write("~/.switchboard/mcp.json", servers.to_string());
+    let mut pipe = Pipe::open(&sandbox);
+    pipe.greet();
+    let tools = pipe.result(1, "tools/list", json!({}));
+    assert!(names(&tools, "tools", "name").iter().all(|name| name.starts_with("mcp_fake_")), "{tools}");
+    let said = "left out, since it is this gateway itself: me\n".to_owned();
+    assert_eq!(pipe.close(), (Some(0), said));
+}
