@@ -1,6 +1,8 @@
 //! What is done with a login: more rights, programs that run beside it, and being stopped in the middle.
 
-use std::process::{Child, Stdio};
+#[cfg(target_os = "linux")]
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -54,11 +56,7 @@ fn stopped_in_a_renewal() {
         world.peer.expire();
         let mut command = switchboard(&world.sandbox);
         let child = command.args(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let start = Instant::now();
-        while world.peer.count("refreshes") < n_refreshes {
-            assert!(start.elapsed() < Duration::from_secs(20), "it is never renewed");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        renewing(&world, n_refreshes);
         stop(&child);
         let output = child.wait_with_output().unwrap();
         world.ran(output.status.code(), output.stdout, output.stderr).failed(130, &["stopped"]);
@@ -66,6 +64,37 @@ fn stopped_in_a_renewal() {
         assert_eq!((world.peer.count("refreshes"), world.peer.count("refused")), (n_refreshes, 0));
     }
     world.ends_clean();
+}
+
+/// It crashes in the middle of a renewal, where somebody wants images of crashes.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_crash_leaves_no_secret_behind() {
+    let mut world = World::new(Peer::oidc(&[("TOKEN_DELAY_MS", "1000")]));
+    world.login(&[]);
+    world.peer.expire();
+    let plain = switchboard(&world.sandbox);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -c unlimited; exec \"$0\" \"$@\""]).arg(plain.get_program());
+    command.args(["call", "tracker/echo"]).current_dir(world.sandbox.project()).env_clear();
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    renewing(&world, 1);
+    kill_process(Pid::from_child(&child), Signal::SEGV).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(Signal::SEGV.as_raw()), "{output:?}");
+    assert!(!output.status.core_dumped(), "its memory was written to disk");
+    world.ran(None, output.stdout, output.stderr);
+    world.ends_clean();
+}
+
+/// Waits until the login server is asked for the nth time.
+fn renewing(world: &World, n_refreshes: u64) {
+    let start = Instant::now();
+    while world.peer.count("refreshes") < n_refreshes {
+        assert!(start.elapsed() < Duration::from_secs(20), "it is never renewed");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn stop(child: &Child) {
