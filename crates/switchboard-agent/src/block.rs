@@ -4,13 +4,12 @@
 //! All tools are sent, sorted by name, as long as they fit a budget of tokens. Above it only a search, the pinned ones,
 //! and those the model has found or used, each appended where the last one ended: what was sent before stays the same.
 
-use switchboard::catalog::{Catalog, Entry};
+use switchboard::catalog::{Catalog, Entry, search};
 use switchboard::glob::matches_glob;
 use switchboard::json::Json;
 
 use crate::clean::{cap, clean, clean_schema};
 use crate::model::ToolSpec;
-use crate::search::search;
 
 /// The name of the search.
 pub const SEARCH: &str = "search_tools";
@@ -102,7 +101,8 @@ impl Block {
 /// What the search finds: the names, and the text for the model.
 pub fn find(catalog: &Catalog, query: &str) -> (Vec<String>, String) {
     let all: Vec<&Entry> = catalog.tools.iter().filter(|entry| entry.name.len() <= LONGEST_NAME).collect();
-    let names: Vec<String> = search(&all, query, MOST_FOUND).into_iter().map(str::to_owned).collect();
+    let found = search(&all, query, MOST_FOUND);
+    let names: Vec<String> = found.iter().map(|ranked| ranked.entry.name.clone()).collect();
     if names.is_empty() {
         let text =
             format!("None of the {} tools fits. Try other words: what it does, or on what.", all.len());

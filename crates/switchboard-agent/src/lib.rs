@@ -28,7 +28,6 @@ pub mod providers;
 // What the model is told.
 pub mod block;
 pub mod prompt;
-pub mod search;
 
 // The conversation.
 pub mod history;

@@ -62,7 +62,19 @@ pub struct Declared {
     pub conduct: Conduct,
 }
 
+/// Whether a command is this program as a gateway, whatever its path.
+pub fn is_gateway(command: &Template, args: &[Template]) -> bool {
+    let program = command.raw().rsplit(['/', '\\']).next().unwrap_or_default();
+    let program = program.strip_suffix(".exe").unwrap_or(program);
+    program == "switchboard" && args.iter().any(|arg| arg.raw() == "serve")
+}
+
 impl Declared {
+    /// Whether it starts this program as a gateway.
+    pub fn is_gateway(&self) -> bool {
+        self.command.as_ref().is_some_and(|command| is_gateway(command, &self.args))
+    }
+
     /// A declaration that says nothing yet.
     pub fn empty(bare_url: Remote) -> Self {
         Self {
@@ -126,6 +138,8 @@ pub struct Conduct {
     pub lazy: bool,
     /// Stop after so long without a call.
     pub idle_timeout: Option<Duration>,
+    /// Who shares a connection to it.
+    pub share: Share,
     /// For people.
     pub description: Option<String>,
 }
@@ -211,6 +225,31 @@ impl Approval {
     /// From the word in the file.
     pub fn from_word(word: &str) -> Option<Self> {
         [Self::Auto, Self::Writes, Self::Never].into_iter().find(|approval| approval.as_str() == word)
+    }
+}
+
+/// Who shares a connection, where several clients use one session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Share {
+    /// All clients, until it is seen to ask one of them something.
+    #[default]
+    Auto,
+    /// Nobody: each client has one of its own.
+    Client,
+}
+
+impl Share {
+    /// The word in the file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Client => "client",
+        }
+    }
+
+    /// From the word in the file.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Auto, Self::Client].into_iter().find(|share| share.as_str() == word)
     }
 }
 

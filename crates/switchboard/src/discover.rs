@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::calls::Grants;
 use crate::config::plan::{self, Inputs, Plan};
 use crate::config::settings;
-use crate::config::{Approvals, Options, Server, SetAside, Settings, State};
+use crate::config::{Approvals, Options, Server, SetAside, Settings, State, keep};
 use crate::env::{Env, SWITCHBOARD_TRUST, VARIABLES};
 use crate::problem::{Code, Problem};
 use crate::resolve;
@@ -37,6 +37,29 @@ impl Discovery {
         let index = self.servers.binary_search_by(|server| server.name.as_str().cmp(name)).ok()?;
         self.servers.get(index)
     }
+
+    /// The same, with what the user's own files said before they broke.
+    #[must_use]
+    pub(crate) fn keeping(mut self, before: &Self) -> Self {
+        keep::keep(&mut self.servers, &before.servers, &self.problems);
+        self
+    }
+
+    /// What is wrong with a file that cannot be used and could be before: somebody may be in the middle of editing it.
+    pub fn spoilt_since(&self, before: &Self) -> Option<&Problem> {
+        let was_spoilt = |problem: &Problem| before.spoilt().any(|other| file(other) == file(problem));
+        self.spoilt().find(|problem| !was_spoilt(problem))
+    }
+
+    /// Why files count for nothing.
+    fn spoilt(&self) -> impl Iterator<Item = &Problem> {
+        self.problems.iter().filter(|problem| problem.code.spoils_the_file())
+    }
+}
+
+/// The file a problem is about.
+fn file(problem: &Problem) -> Option<&Path> {
+    problem.origin.as_ref().and_then(|origin| origin.path.as_deref())
 }
 
 /// Finds, reads and decides. Never fails: what cannot be used is a [`Problem`].

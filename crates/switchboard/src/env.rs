@@ -20,6 +20,8 @@ pub const SWITCHBOARD_STARTUP_WINDOW_MS: &str = "SWITCHBOARD_STARTUP_WINDOW_MS";
 pub const SWITCHBOARD_MODEL: &str = "SWITCHBOARD_MODEL";
 /// `1` approves every server for this run.
 pub const SWITCHBOARD_TRUST: &str = "SWITCHBOARD_TRUST";
+/// What clients of a gateway have to send as their token.
+pub const SWITCHBOARD_GATEWAY_TOKEN: &str = "SWITCHBOARD_GATEWAY_TOKEN";
 
 /// From which level on `--log-file` is written.
 pub const SWITCHBOARD_LOG: &str = "SWITCHBOARD_LOG";
@@ -57,6 +59,10 @@ pub const TELEMETRY_VARIABLES: &[(&str, &str)] = &[
 
 /// Every variable of our own that we read, with what it does. The reference page is made from it.
 pub const VARIABLES: &[(&str, &str)] = &[
+    (
+        SWITCHBOARD_GATEWAY_TOKEN,
+        "what clients have to send as their token to `serve --http`; `--token` and `--token-file` come first",
+    ),
     (SWITCHBOARD_HOME, "replaces `~/.switchboard`: user files and all state"),
     (
         SWITCHBOARD_LOG,

@@ -52,6 +52,12 @@ pub trait Host: Send + Sync + 'static {
         None
     }
 
+    /// What servers with a handshake are told may be asked, in the words of the protocol, for a host that passes questions
+    /// on to somebody who said so; nothing if it follows from the abilities.
+    fn declared(&self) -> Option<Json> {
+        None
+    }
+
     /// A question to the model: the parameters of `sampling/createMessage`, and its result or why not.
     fn sample(&self, server: String, params: Json) -> Reply<'_, Result<Json, String>>;
 }

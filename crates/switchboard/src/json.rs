@@ -10,6 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+/// In longer texts it is cheaper to look for the letters of a key before anything is taken apart.
+const WORTH_A_LOOK: usize = 512;
+
 /// One JSON value, unparsed. Cloning shares the bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Json(Bytes);
@@ -26,7 +29,7 @@ impl Json {
     }
 
     /// A part of a message that was already read as JSON; the bytes are shared with the message.
-    pub(crate) fn within(message: &Bytes, part: &RawValue) -> Self {
+    pub fn within(message: &Bytes, part: &RawValue) -> Self {
         Self(message.slice_ref(part.get().as_bytes()))
     }
 
@@ -35,6 +38,12 @@ impl Json {
         let text = text.into();
         serde_json::from_str::<&RawValue>(&text)?;
         Ok(Self(Bytes::from(text)))
+    }
+
+    /// The same of bytes, which are shared.
+    pub fn from_bytes(bytes: &Bytes) -> Result<Self, serde_json::Error> {
+        let raw: &RawValue = serde_json::from_slice(bytes)?;
+        Ok(Self::within(bytes, raw))
     }
 
     /// The value as text.
@@ -58,8 +67,13 @@ impl Json {
         self.0.is_empty()
     }
 
+    /// Whether it is the same text at the same place in memory: cheaper than comparing, and true for clones.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        std::ptr::eq::<[u8]>(self.0.as_ref(), other.0.as_ref())
+    }
+
     /// Whether these words are anywhere in the text: cheaper than taking it apart.
-    pub(crate) fn mentions(&self, words: &str) -> bool {
+    pub fn mentions(&self, words: &str) -> bool {
         memmem::find(&self.0, words.as_bytes()).is_some()
     }
 
@@ -91,8 +105,23 @@ impl Json {
 
     /// The value under a key of an object. Of a key that comes twice the last one counts.
     pub fn get(&self, key: &str) -> Option<Self> {
+        if self.len() > WORTH_A_LOOK && !self.may_have(key) {
+            return None;
+        }
         let [value] = object(self.as_str(), [key])?;
         value.map(|value| self.part(value))
+    }
+
+    /// Whether a key can be in it. A letter may also be written as its number, and a slash with a backslash before it.
+    fn may_have(&self, key: &str) -> bool {
+        self.mentions(key)
+            || self.mentions("\\u")
+            || !key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+    }
+
+    /// The bytes of the text.
+    pub const fn bytes(&self) -> &Bytes {
+        &self.0
     }
 
     /// The values of a list; nothing for what is none.
@@ -107,29 +136,34 @@ impl Json {
 
     /// An object with these fields, in this order.
     pub fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
-        let mut text = String::from("{");
+        let fields: Vec<(&str, Self)> = fields.into_iter().collect();
+        // Long texts are copied once, into a place that is large enough.
+        let length = fields.iter().map(|(name, value)| name.len() + value.len() + 8).sum::<usize>();
+        let mut text = Vec::with_capacity(length + 2);
+        text.push(b'{');
         for (name, value) in fields {
             if text.len() > 1 {
-                text.push(',');
+                text.push(b',');
             }
-            text.push_str(&Value::from(name).to_string());
-            text.push(':');
-            text.push_str(value.as_str());
+            // Writing a string into memory cannot fail.
+            let _infallible = serde_json::to_writer(&mut text, name);
+            text.push(b':');
+            text.extend_from_slice(&value.0);
         }
-        text.push('}');
+        text.push(b'}');
         Self(Bytes::from(text))
     }
 
     /// A list of these.
     pub fn list<'a>(items: impl IntoIterator<Item = &'a Self>) -> Self {
-        let mut text = String::from("[");
+        let mut text = vec![b'['];
         for item in items {
             if text.len() > 1 {
-                text.push(',');
+                text.push(b',');
             }
-            text.push_str(item.as_str());
+            text.extend_from_slice(&item.0);
         }
-        text.push(']');
+        text.push(b']');
         Self(Bytes::from(text))
     }
 
@@ -147,6 +181,9 @@ impl Json {
     /// The same object without a field.
     #[must_use]
     pub fn without(&self, key: &str) -> Self {
+        if !self.may_have(key) {
+            return self.clone();
+        }
         let fields = self.fields();
         let kept = fields.iter().filter(|(name, _)| name != key);
         Self::object(kept.map(|(name, value)| (name.as_str(), value.clone())))
@@ -435,6 +472,19 @@ mod tests {
         assert_eq!((object.get("d"), object.items(), object.text()), (None, None, None));
         assert_eq!(Json::from_text(r#""x\u0041""#).unwrap().text().as_deref(), Some("xA"));
         assert_eq!(Json::object([]).as_str(), "{}");
+    }
+
+    #[test]
+    fn a_key_is_found_in_a_long_text_however_it_is_written() {
+        let long = "x".repeat(WORTH_A_LOOK);
+        let written = |key: &str| Json::from_text(format!(r#"{{"t":"{long}","{key}":1}}"#)).unwrap();
+        assert_eq!(written("_meta").get("_meta").unwrap().as_str(), "1");
+        assert_eq!(written(r"\u005fmeta").get("_meta").unwrap().as_str(), "1");
+        assert_eq!(written(r"a\/b").get("a/b").unwrap().as_str(), "1");
+        assert_eq!(written("meta").get("_meta"), None);
+        let bytes = Bytes::from_static(b" {\"a\": 1} ");
+        assert_eq!(Json::from_bytes(&bytes).unwrap().as_str(), r#"{"a": 1}"#);
+        assert!(Json::from_bytes(&Bytes::from_static(b"\"\xff\"")).is_err());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! ```text
 //! files   -> sources  -> Found        what was declared, where, and what could not be read
 //! Found   -> config   -> Plan         one winner per name, the others kept, problems listed
+//! Plan    -> install  -> Prepared     one entry for the gateway in another tool's file, and how to undo it
 //! Plan    -> resolve  -> Preview      what the values are made of, without secrets; nothing is run
 //!                     -> Launch       every value filled in, for one attempt to connect
 //! Launch  -> wire     -> Link         an open connection, whatever the transport and the era
@@ -50,6 +51,7 @@ pub mod origin;
 pub mod problem;
 pub mod provider;
 pub mod redact;
+mod replace;
 pub mod secret;
 pub mod spans;
 mod sweep;
@@ -60,6 +62,8 @@ pub mod visible;
 pub mod sources;
 
 pub mod config;
+
+pub mod install;
 
 pub mod resolve;
 

@@ -32,6 +32,8 @@ pub enum Notice {
     },
     /// The server forgot our session and a new one was made: what it offers must be asked anew.
     SessionRenewed,
+    /// The server asked a client something: from its handshake on it has to know which one.
+    Asked,
     /// A notification nobody here knows, passed on as it came.
     Other {
         /// Its method.
@@ -45,7 +47,11 @@ impl Notice {
     /// What it carries, in bytes.
     pub(crate) fn weight(&self) -> usize {
         match self {
-            Self::ToolsChanged | Self::PromptsChanged | Self::ResourcesChanged | Self::SessionRenewed => 0,
+            Self::ToolsChanged
+            | Self::PromptsChanged
+            | Self::ResourcesChanged
+            | Self::SessionRenewed
+            | Self::Asked => 0,
             Self::ResourceUpdated { uri } => uri.len(),
             Self::Log { level, logger, data } => {
                 level.len() + logger.as_ref().map_or(0, String::len) + data.len()

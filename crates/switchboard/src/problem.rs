@@ -153,6 +153,23 @@ codes! {
     SecretInProject = "secret-in-project", Warning;
 }
 
+impl Code {
+    /// Whether nothing that stands in the file counts.
+    pub const fn spoils_the_file(self) -> bool {
+        matches!(
+            self,
+            Self::FileUnreadable
+                | Self::FileTooLarge
+                | Self::FileNotRegular
+                | Self::FileNotText
+                | Self::FileEmpty
+                | Self::SyntaxError
+                | Self::WrongShape
+                | Self::ApprovalsUnreadable
+        )
+    }
+}
+
 /// One thing that is wrong or worth knowing about what was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {

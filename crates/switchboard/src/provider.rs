@@ -76,7 +76,7 @@ const TABLE: &[(Provider, &str, &str, u8)] = &[
 
 impl Provider {
     /// Every provider, the one that counts most first.
-    pub fn all() -> impl Iterator<Item = Self> {
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
         TABLE.iter().map(|row| row.0)
     }
 

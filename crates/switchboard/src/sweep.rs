@@ -1,8 +1,14 @@
 //! Keeps a directory of things that can be made again small: the old go, and the oldest when there are too many.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+
+use crate::replace::is_draft;
+
+/// A draft that is older is nobody's any more.
+const DRAFT: Duration = Duration::from_hours(1);
 
 /// How much a directory may hold.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +37,8 @@ pub(crate) fn sweep(dir: &Path, bounds: Bounds, now: SystemTime) {
     let mut bytes = 0;
     for (index, (age, path, size)) in files.into_iter().enumerate() {
         bytes += size;
-        if age > bounds.age || index >= bounds.n_files || bytes > bounds.bytes {
+        let is_left = age > DRAFT && path.file_name().and_then(OsStr::to_str).is_some_and(is_draft);
+        if is_left || age > bounds.age || index >= bounds.n_files || bytes > bounds.bytes {
             let _stays = fs::remove_file(path);
         }
     }
@@ -61,6 +68,14 @@ mod tests {
         assert_eq!(left(Bounds { age: days(3), n_files: 9, bytes: 99 }), 4);
         assert_eq!(left(Bounds { age: days(9), n_files: 2, bytes: 99 }), 2);
         assert_eq!(left(Bounds { age: days(9), n_files: 9, bytes: 55 }), 5);
+        let dir = tempfile::tempdir().unwrap();
+        for (name, hours) in [(".a.json.switchboard-1-0", 2), (".b.json.switchboard-1-0", 0), ("a.json", 2)] {
+            let file = fs::File::create(dir.path().join(name)).unwrap();
+            file.set_modified(now - Duration::from_hours(hours)).unwrap();
+        }
+        sweep(dir.path(), Bounds { age: days(9), n_files: 9, bytes: 99 }, now);
+        assert!(!dir.path().join(".a.json.switchboard-1-0").exists(), "left by a writer that was killed");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
         sweep(Path::new("/no/such/directory"), Bounds { age: days(1), n_files: 1, bytes: 1 }, now);
     }
 }

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 /// Words: known to every room, knowing none.
 const WORDS: &[&str] = &[
     "context", "declared", "dial", "digest", "env", "glob", "host", "json", "notice", "offer", "origin",
-    "problem", "provider", "redact", "secret", "spans", "sweep", "template", "visible",
+    "problem", "provider", "redact", "replace", "secret", "spans", "sweep", "template", "visible",
 ];
 /// Rooms, in the order of the flow: a room knows the words and the rooms before it.
 const ROOMS: &[&str] = &[
-    "sources", "config", "resolve", "auth", "wire", "examine", "connect", "catalog", "calls", "discover",
-    "session",
+    "sources", "config", "install", "resolve", "auth", "wire", "examine", "connect", "catalog", "calls",
+    "discover", "session",
 ];
 
 const MOST_LINES: usize = 600;

@@ -216,6 +216,10 @@ impl Keys {
 
     /// A token that meets the need, renewed if it must be; one renewal for all who ask at the same time.
     pub(super) async fn token(self: &Arc<Self>, id: &CredentialId, need: Need) -> Result<Arc<Token>, Error> {
+        // Where nobody ever logged in, a request does not wait for another thread.
+        if self.store.has_none(id) {
+            return Err(Error::LoggedOut);
+        }
         let (store, wanted) = (self.store.clone(), id.clone());
         let kept = blocking(move || store.read(&wanted)).await?.ok_or(Error::LoggedOut)?;
         let (_, login) = kept.current_login().ok_or(Error::LoggedOut)?;

@@ -19,6 +19,9 @@ mod seal;
 
 #[cfg(test)]
 #[cfg(unix)]
+mod absent;
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::fs;
@@ -34,8 +37,9 @@ use self::keyring::NoKey;
 pub(crate) use self::lock::Lock;
 use self::seal::Key;
 use super::kept::{CredentialId, Kept};
-use crate::config::write::WriteError;
+use crate::config::write::{self, WriteError};
 use crate::env::Env;
+use crate::replace::{self, again};
 
 /// A larger file is none of ours.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -73,6 +77,12 @@ impl Store {
     /// The store below our own directory.
     pub(crate) fn of(env: &Env, keyring: Keyring) -> Self {
         Self { dir: env.switchboard_home().join("credentials"), keyring }
+    }
+
+    /// Whether nothing is kept for an id, and nothing is wrong about that: what [`Self::read`] would find, in two looks at the
+    /// directory and without a file. Each request to a server without a login asks.
+    pub(crate) fn has_none(&self, id: &CredentialId) -> bool {
+        file::check_dir(&self.dir).is_ok() && file::is_absent_at(&self.path(id))
     }
 
     /// What is kept for an id. What cannot be read is renamed, so that it is told of once and then out of the way.
@@ -139,11 +149,12 @@ impl Store {
             Ok(_) | Err(StoreError::Broken { .. } | StoreError::Sealed { .. }) => {}
             Err(error) => return Err(error),
         }
-        if !self.dir.exists() {
+        // One that cannot be looked at may hold what is to be forgotten.
+        if !write::is_there(&self.dir)? {
             return Ok(false);
         }
         let turn = self.turn()?;
-        let gone = match fs::remove_file(&path) {
+        let gone = match again(|| fs::remove_file(&path)) {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(WriteError::of(&path, error).into()),
@@ -238,7 +249,7 @@ impl Store {
         let mut removed = false;
         for path in file::names(&self.dir).unwrap_or_default() {
             if path.file_name().and_then(|name| name.to_str()).is_some_and(&is_meant) {
-                removed |= fs::remove_file(path).is_ok();
+                removed |= again(|| fs::remove_file(&path)).is_ok();
             }
         }
         removed
@@ -250,17 +261,15 @@ fn is_broken(name: &str, key: &str) -> bool {
     name.strip_prefix(key).is_some_and(|rest| rest.starts_with(".json.broken-"))
 }
 
-/// Whether a file was left by a writer that was killed: `.KEY.json.` and six characters that mean nothing.
+/// Whether a file was left by a writer that was killed.
 fn is_leftover(name: &str, key: &str) -> bool {
-    let rest = name.strip_prefix('.').and_then(|name| name.strip_prefix(key));
-    let random = rest.and_then(|rest| rest.strip_prefix(".json."));
-    random.is_some_and(|random| random.len() == 6 && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+    replace::is_draft_of(name, &format!("{key}.json"))
 }
 
 fn put_aside(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let names = (1..=MOST_BROKEN).map(|n| path.with_file_name(format!("{name}.broken-{n}")));
     let free = names.into_iter().find(|free| free.symlink_metadata().is_err())?;
-    fs::rename(path, &free).ok()?;
+    again(|| fs::rename(path, &free)).ok()?;
     Some(free)
 }

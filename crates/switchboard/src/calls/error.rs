@@ -51,6 +51,8 @@ pub enum Denier {
     User,
     /// No rule allows it, and nobody is there to ask.
     Nobody,
+    /// The rule wants a yes, and whoever made the call cannot be asked.
+    Unasked(By),
     /// It is outside of what this part of a session may do.
     Scope,
 }
@@ -69,6 +71,9 @@ impl Denier {
             Self::User => Some("go on without it, or ask the user what to do instead"),
             Self::Nobody => Some(
                 "allow it beforehand: a rule under `approval` in settings.json, or --allow NAME for one run",
+            ),
+            Self::Unasked(_) => Some(
+                "use a client that shows forms, or set the rule under `approval` in settings.json to `never`",
             ),
             Self::Scope => None,
         }

@@ -1,13 +1,12 @@
 //! Text too long for a model: head and tail are shown, the whole is kept in a private file.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use atomic_write_file::AtomicWriteFile;
-
 use crate::digest;
+use crate::replace;
 use crate::sweep::{Bounds, sweep};
 
 /// Of what is shown, so much is the end.
@@ -53,16 +52,7 @@ fn keep(text: &str, dir: &Path) -> io::Result<PathBuf> {
     builder.create(dir)?;
     let hash = digest::hex(text.as_bytes());
     let path = dir.join(format!("{}.txt", &hash[..32]));
-    let mut options = AtomicWriteFile::options();
-    #[cfg(unix)]
-    {
-        use atomic_write_file::unix::OpenOptionsExt;
-        options.preserve_mode(false);
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    }
-    let mut file = options.open(&path)?;
-    file.write_all(text.as_bytes())?;
-    file.commit()?;
+    replace::privately(&path, text.as_bytes())?;
     Ok(path)
 }
 

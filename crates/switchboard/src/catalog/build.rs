@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::check;
+use super::builder::Checked;
 use super::naming::{self, Raw};
 use super::promise::Promise;
 use crate::config::settings::NameStyle;
-use crate::connect::{Freshness, Offer};
+use crate::connect::{Freshness, Hints, Offer};
 use crate::declared::Conduct;
 use crate::glob::matches_glob;
 use crate::json::Json;
@@ -79,25 +79,31 @@ pub struct Catalog {
     pub prompts: Vec<Of<Prompt>>,
     /// How to use each server, in its own words: unverified.
     pub instructions: Vec<Of<String>>,
+    /// How long the lists of each server may be kept.
+    pub hints: Vec<Of<Hints>>,
     /// What was renamed, left out or repaired.
     pub problems: Vec<Problem>,
     /// Tools the rules leave out, with the word for their server: no model sees them, and whoever names one is told why.
     pub(super) left_out: Vec<(Raw, String)>,
 }
 
-/// Builds the catalog. The order of the parts makes no difference.
-pub fn build(parts: &[Part<'_>], style: NameStyle) -> Catalog {
+/// Builds the catalog. `checked` gives what was found out about the tools of a server, in the order they are listed.
+pub(super) fn from_checked<'a>(
+    parts: &[Part<'_>],
+    style: NameStyle,
+    checked: impl Fn(&str) -> &'a [Checked],
+) -> Catalog {
     let mut parts: Vec<&Part<'_>> = parts.iter().collect();
     parts.sort_by_key(|part| part.server);
     let mut catalog = Catalog::default();
     let mut usable = Vec::new();
     for part in &parts {
         catalog.take_lists(part);
-        usable.extend(catalog.usable_tools(part));
+        usable.extend(catalog.usable_tools(part, checked(part.server)));
     }
     let raws: Vec<(Raw, &str)> = usable
         .iter()
-        .map(|(part, tool, _)| {
+        .map(|(part, tool, ..)| {
             let raw = Raw { server: part.server.to_owned(), tool: tool.name.clone() };
             (raw, part.word())
         })
@@ -106,11 +112,11 @@ pub fn build(parts: &[Part<'_>], style: NameStyle) -> Catalog {
     for clash in clashes {
         catalog.problems.push(clash_problem(&clash, &raws, &names));
     }
-    for ((part, tool, input_schema), name) in usable.into_iter().zip(names) {
+    for ((part, tool, input_schema, promise), name) in usable.into_iter().zip(names) {
         catalog.tools.push(Entry {
             name,
             server: part.server.to_owned(),
-            promise: tool.output_schema.clone().map(|schema| Arc::new(Promise::new(schema))),
+            promise,
             tool,
             input_schema,
             origin: part.origin.clone(),
@@ -122,12 +128,15 @@ pub fn build(parts: &[Part<'_>], style: NameStyle) -> Catalog {
     catalog
 }
 
+/// A tool that may be offered: whose it is, its schema as models take it, and what it promises.
+type Usable<'a> = (&'a Part<'a>, Tool, Json, Option<Arc<Promise>>);
+
 impl Catalog {
     /// The tools of a server that may be offered, each once.
-    fn usable_tools<'a>(&mut self, part: &'a Part<'a>) -> Vec<(&'a Part<'a>, Tool, Json)> {
+    fn usable_tools<'a>(&mut self, part: &'a Part<'a>, checked: &[Checked]) -> Vec<Usable<'a>> {
         let mut seen = BTreeSet::new();
         let mut usable = Vec::new();
-        for tool in part.offer.tools.iter() {
+        for (tool, checked) in part.offer.tools.iter().zip(checked) {
             if !is_allowed(part.conduct, &tool.name) {
                 let raw = Raw { server: part.server.to_owned(), tool: tool.name.clone() };
                 self.left_out.push((raw, part.word().to_owned()));
@@ -138,8 +147,8 @@ impl Catalog {
                 self.problem(part, Code::ToolTwice, message);
                 continue;
             }
-            match check::schema(tool) {
-                Ok(schema) => usable.push((part, tool.clone(), schema)),
+            match &checked.schema {
+                Ok(schema) => usable.push((part, tool.clone(), schema.clone(), checked.promise.clone())),
                 Err(reason) => {
                     let message = format!("`{}` is not offered: {reason}", tool.name);
                     self.problem(part, Code::ToolQuarantined, message);
@@ -155,6 +164,7 @@ impl Catalog {
         self.resources.extend(offer.resources.iter().cloned().map(|item| Of { server: server(), item }));
         self.templates.extend(offer.templates.iter().cloned().map(|item| Of { server: server(), item }));
         self.prompts.extend(offer.prompts.iter().cloned().map(|item| Of { server: server(), item }));
+        self.hints.push(Of { server: server(), item: offer.hints });
         let instructions = offer.facts.instructions.clone().filter(|text| !text.trim().is_empty());
         if instructions.as_ref().is_some_and(|text| text.ends_with(wire::CUT)) {
             self.problem(part, Code::RepairedItem, "instructions: cut off after 4000 characters".to_owned());

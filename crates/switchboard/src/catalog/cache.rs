@@ -4,19 +4,18 @@
 //! with what they say of themselves; but it grants nothing: approval and repeats believe only what was said live.
 
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use atomic_write_file::AtomicWriteFile;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::connect::{Freshness, Offer};
+use crate::connect::{Freshness, Hints, Offer};
 use crate::env::Env;
 use crate::json::Json;
 use crate::offer::{Item, page};
+use crate::replace;
 use crate::sweep::{Bounds, sweep};
 use crate::wire::{Era, Facts};
 
@@ -104,6 +103,7 @@ impl Cache {
             notes: Arc::default(),
             freshness: Freshness::Cached { at },
             is_complete: read.complete,
+            hints: Hints::default(),
         })
     }
 
@@ -134,13 +134,9 @@ impl Cache {
 
     fn keep(&self, key: &str, written: &Written<'_>) -> std::io::Result<()> {
         fs::create_dir_all(&self.dir)?;
-        let mut options = AtomicWriteFile::options();
+        let bytes = serde_json::to_vec(written).map_err(std::io::Error::other)?;
         // What servers offer may tell of private things.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut out = options.open(self.file(key))?;
-        out.write_all(&serde_json::to_vec(written).map_err(std::io::Error::other)?)?;
-        out.commit()
+        Ok(replace::privately(&self.file(key), &bytes)?)
     }
 
     fn file(&self, key: &str) -> PathBuf {

@@ -2,14 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
+use super::fine::is_fine;
 use crate::json::Json;
 use crate::offer::Tool;
 use crate::visible::excerpt;
 
 /// Bytes of a schema that are looked at.
 const LARGEST_SCHEMA: usize = 256 * 1024;
-const DEEPEST: usize = 64;
-const MOST_SCHEMAS: usize = 10_000;
+pub(super) const DEEPEST: usize = 64;
+pub(super) const MOST_SCHEMAS: usize = 10_000;
 const LONGEST_NAME: usize = 128;
 const LONGEST_DESCRIPTION: usize = 16 * 1024;
 
@@ -21,6 +22,14 @@ pub(super) fn schema(tool: &Tool) -> Result<Json, String> {
     if tool.description.as_ref().is_some_and(|text| text.len() > LONGEST_DESCRIPTION) {
         return Err(format!("its description is longer than {LONGEST_DESCRIPTION} bytes"));
     }
+    if tool.input_schema.len() <= LARGEST_SCHEMA && is_fine(tool.input_schema.as_str()) {
+        return Ok(tool.input_schema.clone());
+    }
+    closer(tool)
+}
+
+/// The same, for what cannot be told in passing.
+fn closer(tool: &Tool) -> Result<Json, String> {
     let schema = bounded(&tool.input_schema)?;
     let Value::Object(object) = schema else { return Err("its schema is not an object".to_owned()) };
     let repaired = repaired(&object)?;
@@ -115,6 +124,7 @@ mod tests {
             r#"{"type":"object","properties":{"n":{"default":1.0}},"x":1e2,"oneOf":[{}]}"#,
         ] {
             assert_eq!(schema(&tool(fine)).unwrap().as_str(), fine);
+            assert!(is_fine(fine), "{fine}");
         }
     }
 
@@ -136,6 +146,7 @@ mod tests {
             // No schema at all is noted where lists are read.
             ("null", r#"{"type":"object","properties":{}}"#),
         ] {
+            assert!(!is_fine(came) && is_fine(goes), "{came}");
             assert_eq!(schema(&tool(came)).unwrap().as_str(), goes, "{came}");
         }
     }
@@ -159,6 +170,7 @@ mod tests {
             (wide.as_str(), "parts"),
             (large.as_str(), "larger"),
         ] {
+            assert!(!is_fine(came), "{came:.80}");
             let reason = schema(&tool(came)).unwrap_err();
             assert!(reason.contains(why), "{reason}");
         }
@@ -184,6 +196,14 @@ mod tests {
     }
 
     proptest! {
+        /// What is told in passing is what a closer look finds.
+        #[test]
+        fn a_schema_in_passing_is_no_other(came in json(), is_object in any::<bool>()) {
+            let came = if is_object { json!({"type": "object", "properties": came}) } else { came };
+            let tool = tool(&came.to_string());
+            prop_assert_eq!(schema(&tool), closer(&tool));
+        }
+
         #[test]
         fn what_passes_is_the_schema_of_an_object_and_stays_so(came in json()) {
             if let Ok(goes) = schema(&tool(&came.to_string())) {

@@ -5,21 +5,26 @@
 //! renamed, left out or repaired. `cache` keeps offers for the next start, `pins` notices what changed behind a name.
 
 mod build;
+mod builder;
 mod cache;
 mod check;
 mod effort;
+mod fine;
 mod lookup;
 pub mod naming;
 mod pins;
 mod promise;
 #[cfg(test)]
 pub(crate) mod sample;
+mod search;
 
-pub use build::{Catalog, Entry, Of, Part, build};
+pub use build::{Catalog, Entry, Of, Part};
+pub use builder::{Builder, build};
 pub use cache::Cache;
 pub use lookup::Missed;
 pub use pins::Pins;
 pub use promise::{Promise, Verdict};
+pub use search::{Ranked, search};
 
 pub(crate) use build::is_allowed;
 pub(crate) use pins::pin;

@@ -15,6 +15,7 @@ use crate::config::write::{self, Privacy, WriteError};
 use crate::connect::Freshness;
 use crate::digest;
 use crate::env::Env;
+use crate::json::Json;
 use crate::problem::{Code, Problem};
 
 const VERSION: u32 = 1;
@@ -46,7 +47,12 @@ pub struct Pins {
     changed: BTreeMap<(String, String), Problem>,
     /// Connections with something new.
     unsaved: BTreeSet<String>,
+    /// The tools that were looked at last, by server and name, with their pins: those that did not come anew need no look.
+    looked_at: BTreeMap<String, LookedAt>,
 }
+
+/// Tools by name, as they came, with their pins.
+type LookedAt = BTreeMap<String, (Json, String)>;
 
 /// Pins on their way to disk.
 #[derive(Debug)]
@@ -60,7 +66,7 @@ impl Pins {
     pub fn load(env: &Env) -> Self {
         let path = env.switchboard_home().join("pins.json");
         let kept = read(&std::fs::read_to_string(&path).unwrap_or_default());
-        Self { path, kept, changed: BTreeMap::new(), unsaved: BTreeSet::new() }
+        Self { path, kept, changed: BTreeMap::new(), unsaved: BTreeSet::new(), looked_at: BTreeMap::new() }
     }
 
     /// The tools that are not what they were, with a problem for each; and what is new is pinned. `key` gives the
@@ -73,11 +79,14 @@ impl Pins {
     ) -> Vec<Problem> {
         let day = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / SECONDS_A_DAY);
         let mut keys: BTreeMap<&str, Option<String>> = BTreeMap::new();
+        let mut looked_at = std::mem::take(&mut self.looked_at);
         for entry in catalog.tools.iter().filter(|entry| entry.freshness == Freshness::Live) {
             let key = keys.entry(&entry.server).or_insert_with(|| key(&entry.server));
             let Some(key) = key else { continue };
+            let pin = pin_of(entry, looked_at.get_mut(&entry.server));
+            let kept = self.looked_at.entry(entry.server.clone()).or_default();
+            kept.insert(entry.tool.name.clone(), (entry.tool.raw.clone(), pin.clone()));
             let connection = self.kept.connections.entry(key.clone()).or_default();
-            let pin = pin(entry);
             let before = connection.tools.get(&entry.tool.name);
             if before.is_some_and(|before| *before != pin) {
                 self.changed.insert((key.clone(), entry.tool.name.clone()), changed(entry));
@@ -134,6 +143,14 @@ fn changed(entry: &Entry) -> Problem {
         .server(entry.server.clone())
         .origin(entry.origin.clone())
         .hint("read it before you let a model use it: switchboard tools --json")
+}
+
+/// The pin of a tool, without a look at it if it is the one that was looked at before.
+fn pin_of(entry: &Entry, before: Option<&mut LookedAt>) -> String {
+    match before.and_then(|before| before.remove(&entry.tool.name)) {
+        Some((raw, pin)) if raw.is_same(&entry.tool.raw) => pin,
+        _ => pin(entry),
+    }
 }
 
 /// A hash of what a model is told; formatting makes no difference.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::build::{Catalog, Part, build};
+use super::build::{Catalog, Part};
+use super::builder::build;
 use crate::config::settings::NameStyle;
-use crate::connect::{Freshness, Offer};
+use crate::connect::{Freshness, Hints, Offer};
 use crate::declared::Conduct;
 use crate::json::Json;
 use crate::offer::{Tool, page};
@@ -28,6 +29,7 @@ pub(crate) fn offer(tools: &Value, freshness: Freshness) -> Arc<Offer> {
         notes: Arc::default(),
         freshness,
         is_complete: true,
+        hints: Hints::default(),
     })
 }
 

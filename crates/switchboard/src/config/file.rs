@@ -100,6 +100,10 @@ pub struct ServerEntry {
     /// Stop after so many milliseconds without a call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<u64>,
+    /// `client` gives each client of the gateway a connection of its own. `auto` when missing: only once it asked a client
+    /// something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<ShareWord>,
     /// For people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -178,6 +182,25 @@ impl From<declared::Approval> for ApprovalWord {
             declared::Approval::Auto => Self::Auto,
             declared::Approval::Writes => Self::Writes,
             declared::Approval::Never => Self::Never,
+        }
+    }
+}
+
+/// Who shares a connection.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ShareWord {
+    /// All clients, until it is seen to ask one of them something.
+    Auto,
+    /// Nobody: each client has one of its own.
+    Client,
+}
+
+impl From<declared::Share> for ShareWord {
+    fn from(share: declared::Share) -> Self {
+        match share {
+            declared::Share::Auto => Self::Auto,
+            declared::Share::Client => Self::Client,
         }
     }
 }
@@ -364,6 +387,7 @@ impl ServerEntry {
             required: yes(conduct.required),
             lazy: yes(conduct.lazy),
             idle_timeout: conduct.idle_timeout.map(|idle| Limit::After(idle).as_millis()),
+            share: (conduct.share != declared::Share::Auto).then(|| conduct.share.into()),
             description: conduct.description.clone(),
             ..Self::default()
         })

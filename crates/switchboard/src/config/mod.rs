@@ -7,6 +7,7 @@ pub mod definition;
 pub mod edit;
 pub mod file;
 pub mod filter;
+pub(crate) mod keep;
 pub mod plan;
 pub mod schema;
 pub mod settings;

@@ -146,6 +146,8 @@ pub enum Because {
     ProviderOff,
     /// Built-in servers are switched off.
     DefaultsOff,
+    /// It is this program as a gateway, as another tool has it.
+    Gateway,
 }
 
 impl Because {
@@ -154,7 +156,9 @@ impl Because {
         match self {
             Self::Shadowed(_) | Self::Replaced(_) | Self::Overridden => "shadowed",
             Self::Duplicate(..) => "duplicate",
-            Self::Filtered(_) | Self::ProjectOff | Self::ProviderOff | Self::DefaultsOff => "filtered",
+            Self::Filtered(_) | Self::ProjectOff | Self::ProviderOff | Self::DefaultsOff | Self::Gateway => {
+                "filtered"
+            }
         }
     }
 
@@ -219,8 +223,9 @@ pub(crate) fn plan(found: Found, inputs: &Inputs<'_>) -> Plan {
 /// For each declaration why it does not count; nothing for the first of its name that may count.
 fn winners(declarations: &[Declaration], rules: &Rules<'_>) -> Vec<Option<Because>> {
     let mut by_name: HashMap<&str, &Origin> = HashMap::with_capacity(declarations.len());
-    let because = declarations.iter().map(|Declaration { name, origin, .. }| {
-        rules.against(origin).or_else(|| match by_name.entry(name) {
+    let because = declarations.iter().map(|Declaration { name, origin, content, .. }| {
+        let gateway = || is_gateway_of(origin, content).then_some(Because::Gateway);
+        rules.against(origin).or_else(gateway).or_else(|| match by_name.entry(name) {
             Slot::Occupied(winner) => Some(Because::Shadowed((*winner.get()).clone())),
             Slot::Vacant(slot) => {
                 slot.insert(origin);
@@ -229,6 +234,12 @@ fn winners(declarations: &[Declaration], rules: &Rules<'_>) -> Vec<Option<Becaus
         })
     });
     because.collect()
+}
+
+/// Whether another tool's entry starts this program as a gateway. What the user wrote into our own files is meant.
+fn is_gateway_of(origin: &Origin, content: &Result<Box<Declared>, String>) -> bool {
+    let is_theirs = !origin.provider.is_ours() && origin.provider != Provider::Environment;
+    is_theirs && content.as_ref().is_ok_and(|declared| declared.is_gateway())
 }
 
 /// What keeps whole groups of declarations out.
@@ -273,7 +284,7 @@ impl<'a> Rules<'a> {
 }
 
 /// On or off by the tool's own word: what it says elsewhere, then the entry itself.
-fn switched_by_tool(
+pub(crate) fn switched_by_tool(
     name: &str,
     origin: &Origin,
     own: Switch,
@@ -455,6 +466,10 @@ fn aside_problem(aside: &SetAside) -> Problem {
             Problem::new(Code::Filtered, format!("`{name}` is left out: the provider `{id}` is switched off"))
                 .hint(format!("remove `{id}` from `providers.disabled` in your settings.json"))
         }
+        Because::Gateway => Problem::new(
+            Code::Filtered,
+            format!("`{name}` is left out: it is this program itself, as a gateway"),
+        ),
         Because::DefaultsOff => {
             Problem::new(Code::Filtered, format!("`{name}` is left out: built-in servers are switched off"))
         }

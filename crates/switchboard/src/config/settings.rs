@@ -4,6 +4,7 @@
 //! A bad value is a [`Problem`] and is ignored.
 
 mod chat;
+mod gateway;
 mod login;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::gateway::GatewaySchema;
+pub use self::gateway::{Gateway, Profile};
 use self::login::LoginSchema;
 pub use self::login::{Keyring, Login};
 use crate::declared::Limit;
@@ -47,6 +50,8 @@ pub struct Settings {
     pub chat: Chat,
     /// How logins are made and kept.
     pub login: Login,
+    /// What clients of the gateway see.
+    pub gateway: Gateway,
     /// Overrides the timeout of every server.
     pub timeout_override: Option<Limit>,
 }
@@ -63,6 +68,7 @@ impl Default for Settings {
             max_output_bytes: 50 * 1024,
             chat: Chat::default(),
             login: Login::default(),
+            gateway: Gateway::default(),
             timeout_override: None,
         }
     }
@@ -145,6 +151,8 @@ pub struct SettingsSchema {
     chat: Option<ChatSchema>,
     /// Logins. User file only.
     login: Option<LoginSchema>,
+    /// What clients of `switchboard serve` see. User file only.
+    gateway: Option<GatewaySchema>,
     /// Servers in co-cli's shape. In a project's file they replace those of the user's file.
     #[serde(rename = "mcp_servers")]
     mcp_servers: Option<BTreeMap<String, super::file::ServerEntry>>,
@@ -190,6 +198,7 @@ const KEYS: &[(&str, bool)] = &[
     ("output", true),
     ("chat", false),
     ("login", false),
+    ("gateway", false),
     ("mcp_servers", true),
     ("$schema", true),
 ];
@@ -262,6 +271,7 @@ impl Reader {
             "providers" => self.object(name, node, &["disabled"], Self::providers),
             "approval" => self.approval(node),
             "login" => self.login(node),
+            "gateway" => self.gateway(node),
             "toolNames" => self.object(name, node, &["style"], |reader, _, node| {
                 reader.settings.tool_names = match node.text() {
                     Some("standard") => NameStyle::Standard,

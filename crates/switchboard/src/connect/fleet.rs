@@ -9,13 +9,16 @@ use tokio::task::JoinSet;
 use super::event::{self, Event};
 use super::handle::Handle;
 use super::offer::Offer;
-use super::owner::{Beginning, Outlets, Owner};
+use super::owner::{Beginning, Outlets, Owner, Reach};
 use super::recipe::Recipe;
+use crate::host::Host;
 
 /// The servers by name.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     handles: BTreeMap<String, (String, Handle)>,
+    /// More connections to servers of above, for those who do not share; each with its server and the key it was made of.
+    apart: Vec<(String, String, Handle)>,
     tasks: JoinSet<()>,
     outlets: Outlets,
 }
@@ -62,7 +65,7 @@ impl Fleet {
     /// No servers yet; `changed` hears of every change of any of them.
     pub(crate) fn new(changed: Arc<Notify>) -> Self {
         let outlets = Outlets { events: event::channel(), changed };
-        Self { handles: BTreeMap::new(), tasks: JoinSet::new(), outlets }
+        Self { handles: BTreeMap::new(), apart: Vec::new(), tasks: JoinSet::new(), outlets }
     }
 
     /// Makes reality match the recipes. Each comes with a key: the same key means the same connection, which is kept.
@@ -90,7 +93,7 @@ impl Fleet {
                 None => None,
             };
             let cached = cached(&recipe);
-            let start = Beginning { recipe, cached, predecessor };
+            let start = Beginning { recipe, cached, predecessor, reach: Reach::Everything };
             let handle = Owner::spawn(start, &self.outlets, &mut self.tasks);
             self.handles.insert(name, (key, handle));
         }
@@ -98,7 +101,42 @@ impl Fleet {
         for (_, (_, handle)) in before {
             self.tasks.spawn(async move { handle.stop().await });
         }
+        self.match_apart();
         changes
+    }
+
+    /// Connections apart follow the server they are to: its rules and limits, and its end.
+    fn match_apart(&mut self) {
+        for (name, key, handle) in std::mem::take(&mut self.apart) {
+            match self.handles.get(&name).filter(|(now, _)| *now == key) {
+                Some(_) if handle.is_over() => {}
+                Some((_, shared)) => {
+                    let host = Arc::clone(&handle.recipe().host);
+                    handle.adopt(Recipe { host, ..Recipe::clone(&shared.recipe()) });
+                    self.apart.push((name, key, handle));
+                }
+                None => drop(self.tasks.spawn(async move { handle.stop().await })),
+            }
+        }
+    }
+
+    /// One more connection to a server, whose questions somebody else answers. It is opened at once, and ends when it is
+    /// stopped, when its last handle is gone, or when the server is no longer what it was. What happens to it is told to
+    /// its own listeners only.
+    pub(crate) fn apart(
+        &mut self,
+        name: &str,
+        host: Arc<dyn Host>,
+    ) -> Option<(Handle, broadcast::Sender<Event>)> {
+        let (key, shared) = self.handles.get(name)?;
+        let recipe = Recipe { host, ..Recipe::clone(&shared.recipe()) };
+        let outlets = Outlets { events: event::channel(), changed: Arc::default() };
+        let start = Beginning { recipe, cached: None, predecessor: None, reach: Reach::Tools };
+        while self.tasks.try_join_next().is_some() {}
+        let handle = Owner::spawn(start, &outlets, &mut self.tasks);
+        self.apart.retain(|(_, _, handle)| !handle.is_over());
+        self.apart.push((name.to_owned(), key.clone(), handle.clone()));
+        Some((handle, outlets.events))
     }
 
     /// What would change with other connections, each a name and a key.
@@ -120,7 +158,9 @@ impl Fleet {
     /// Stops all, side by side.
     pub(crate) async fn stop(&mut self) {
         let mut stopping = JoinSet::new();
-        for (_, (_, handle)) in std::mem::take(&mut self.handles) {
+        let shared = std::mem::take(&mut self.handles).into_values().map(|(_, handle)| handle);
+        let apart = std::mem::take(&mut self.apart).into_iter().map(|(_, _, handle)| handle);
+        for handle in shared.chain(apart) {
             stopping.spawn(async move { handle.stop().await });
         }
         while stopping.join_next().await.is_some() {}

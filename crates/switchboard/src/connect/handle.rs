@@ -9,7 +9,8 @@ use super::fault::Fault;
 use super::offer::Offer;
 use super::recipe::Recipe;
 use super::usage::{Usage, User};
-use crate::wire::{Error, Link, Log, Logs};
+use crate::declared::Share;
+use crate::wire::{Error, Facts, Link, Log, Logs};
 
 /// Where a server stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +69,8 @@ pub struct View {
     pub status: Status,
     /// What it offers, live or from before.
     pub offer: Option<Arc<Offer>>,
+    /// It was seen to ask a client something, now or an earlier time.
+    pub has_asked: bool,
     pub(super) link: Option<Link>,
 }
 
@@ -94,14 +97,19 @@ pub(super) enum Command {
     Wake,
     Reconnect,
     Rest,
+    RestIfUnused,
     Useless { link: Link, error: Error },
     Resumed,
     Stop(oneshot::Sender<()>),
 }
 
-/// A server, for everybody who wants something of it.
+/// A server, for everybody who wants something of it. Clones are the same; each call takes several.
 #[derive(Debug, Clone)]
-pub struct Handle {
+pub struct Handle(pub(super) Arc<Parts>);
+
+/// What a handle consists of.
+#[derive(Debug)]
+pub(super) struct Parts {
     /// Limits and rules may change under a connection that stays.
     pub(super) recipe: watch::Sender<Arc<Recipe>>,
     pub(super) commands: mpsc::Sender<Command>,
@@ -121,37 +129,57 @@ pub struct Lease {
 impl Handle {
     /// What it is made from.
     pub fn recipe(&self) -> Arc<Recipe> {
-        self.recipe.borrow().clone()
+        self.0.recipe.borrow().clone()
     }
 
     /// From now on it is dealt with in another way; the connection is the same.
     pub(super) fn adopt(&self, recipe: Recipe) {
-        if let Some(link) = &self.view.borrow().link {
+        if let Some(link) = &self.0.view.borrow().link {
             link.set_timeout(recipe.timeout());
         }
-        self.recipe.send_replace(Arc::new(recipe));
+        self.0.recipe.send_replace(Arc::new(recipe));
+    }
+
+    /// What it says of itself, now or last time.
+    pub(crate) fn facts(&self) -> Option<Arc<Facts>> {
+        self.0.view.borrow().offer.as_ref().map(|offer| Arc::clone(&offer.facts))
     }
 
     /// How it is right now.
     pub fn view(&self) -> View {
-        self.view.borrow().clone()
+        self.0.view.borrow().clone()
+    }
+
+    /// Whether each client should have a connection of its own to it.
+    pub fn is_asking(&self) -> bool {
+        self.0.recipe.borrow().spec.conduct.share == Share::Client || self.0.view.borrow().has_asked
+    }
+
+    /// Whether its owner has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.commands.is_closed()
+    }
+
+    /// The link, if there is one right now.
+    pub(crate) fn link(&self) -> Option<Link> {
+        self.0.view.borrow().link.clone().filter(Link::is_up)
     }
 
     /// What went over its connections of late.
     pub fn logs(&self) -> Logs {
-        self.log.read()
+        self.0.log.read()
     }
 
     /// To be told of changes.
     pub fn watch(&self) -> watch::Receiver<View> {
-        self.view.clone()
+        self.0.view.clone()
     }
 
     /// A link, at once if it is up, else when it comes up; for so long at most.
     pub async fn lease(&self, limit: Option<Duration>) -> Result<Lease, Refused> {
         // Counted first, so that the server cannot fall idle in between.
-        let user = Usage::begin(&self.usage);
-        let up = self.view.borrow().link.clone().filter(Link::is_up);
+        let user = Usage::begin(&self.0.usage);
+        let up = self.0.view.borrow().link.clone().filter(Link::is_up);
         let link = match up {
             Some(link) => link,
             None => self.wait_for_link(limit).await?,
@@ -161,7 +189,7 @@ impl Handle {
 
     async fn wait_for_link(&self, limit: Option<Duration>) -> Result<Link, Refused> {
         let (slot, link) = oneshot::channel();
-        self.commands.send(Command::Call(slot)).await.map_err(|_| Refused::Stopped)?;
+        self.0.commands.send(Command::Call(slot)).await.map_err(|_| Refused::Stopped)?;
         let link = async { link.await.unwrap_or(Err(Refused::Stopped)) };
         match limit {
             None => link.await,
@@ -171,9 +199,9 @@ impl Handle {
 
     /// Starts it, if it is not up, and comes back when it no longer stands as it did.
     pub(crate) async fn wake(&self) {
-        let mut view = self.view.clone();
+        let mut view = self.0.view.clone();
         let before = view.borrow_and_update().status.fault().cloned();
-        if self.commands.send(Command::Wake).await.is_err() {
+        if self.0.commands.send(Command::Wake).await.is_err() {
             return;
         }
         if let (Some(before), Status::NeedsLogin(_) | Status::Failed(_)) = (before, &self.view().status) {
@@ -185,14 +213,14 @@ impl Handle {
 
     /// Starts it anew, whatever happened before.
     pub async fn reconnect(&self) {
-        let _stopped = self.commands.send(Command::Reconnect).await;
+        let _stopped = self.0.commands.send(Command::Reconnect).await;
     }
 
     /// Says that the link could not be used, and comes back when it is no longer handed out.
     pub(crate) async fn useless(&self, link: &Link, error: &Error) {
         let command = Command::Useless { link: link.clone(), error: error.clone() };
-        if self.commands.send(command).await.is_ok() {
-            let mut view = self.view.clone();
+        if self.0.commands.send(command).await.is_ok() {
+            let mut view = self.0.view.clone();
             let is_gone = |view: &View| view.link.as_ref().is_none_or(|current| !current.is(link));
             let _stopped = view.wait_for(is_gone).await;
         }
@@ -200,18 +228,29 @@ impl Handle {
 
     /// Says that the machine slept.
     pub(crate) async fn resumed(&self) {
-        let _stopped = self.commands.send(Command::Resumed).await;
+        let _stopped = self.0.commands.send(Command::Resumed).await;
     }
 
     /// Stops it until it is needed again.
     pub async fn rest(&self) {
-        let _stopped = self.commands.send(Command::Rest).await;
+        let _stopped = self.0.commands.send(Command::Rest).await;
+    }
+
+    /// Stops it until it is needed again, unless somebody uses it.
+    pub(crate) async fn rest_if_unused(&self) {
+        let _stopped = self.0.commands.send(Command::RestIfUnused).await;
+    }
+
+    /// Stops it in order, and waits for nothing.
+    pub(crate) fn stop_soon(&self) {
+        let (done, _nobody) = oneshot::channel();
+        let _stopped = self.0.commands.try_send(Command::Stop(done));
     }
 
     /// Stops it in order.
     pub async fn stop(&self) {
         let (done, wait) = oneshot::channel();
-        if self.commands.send(Command::Stop(done)).await.is_ok() {
+        if self.0.commands.send(Command::Stop(done)).await.is_ok() {
             let _gone = wait.await;
         }
     }

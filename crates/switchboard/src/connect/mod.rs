@@ -19,7 +19,7 @@ pub use event::Event;
 pub use fault::Fault;
 pub use fleet::Changes;
 pub use handle::{Handle, Lease, Refused, Status, View};
-pub use offer::{Freshness, Offer};
+pub use offer::{Freshness, Hints, Kept, Offer};
 pub use recipe::{Persistence, Recipe, Shared};
 
 pub(crate) use fleet::Fleet;

@@ -10,7 +10,7 @@ use tracing::Instrument;
 
 use super::event;
 use super::fault::Fault;
-use super::handle::{Command, Handle, Refused, Slot, Status, View};
+use super::handle::{Command, Handle, Parts, Refused, Slot, Status, View};
 use super::machine::{Effect, Event, Machine, Nature, State};
 use super::offer::Offer;
 use super::recipe::{Persistence, Recipe};
@@ -25,6 +25,8 @@ use crate::wire::{Cause, Era, Error, Interest, Link, Log};
 const COMMANDS: usize = 64;
 /// A server that does not answer within this time after the machine slept is connected to anew.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+/// A guard kills what does not go when it is asked well before this.
+const LAST_WAIT: Duration = Duration::from_secs(5);
 
 type Fleeting = Arc<Fault>;
 
@@ -84,6 +86,7 @@ pub(super) struct Owner {
     opening: Option<(u64, AbortHandle)>,
     /// The server whose place it takes; started only when that one is gone.
     predecessor: Option<Handle>,
+    reach: Reach,
     log: Arc<Log>,
     leaving: Vec<oneshot::Sender<()>>,
 }
@@ -95,6 +98,17 @@ pub(super) struct Beginning {
     pub(super) cached: Option<Offer>,
     /// The server whose place it takes.
     pub(super) predecessor: Option<Handle>,
+    /// What it is asked for.
+    pub(super) reach: Reach,
+}
+
+/// Which lists a server is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// All there are.
+    Everything,
+    /// The tools only: somebody else's connection has the rest.
+    Tools,
 }
 
 /// Where an owner tells what happens.
@@ -115,7 +129,7 @@ enum Start {
 impl Owner {
     /// Starts the task. It ends when it is stopped or the last handle is gone.
     pub(super) fn spawn(beginning: Beginning, outlets: &Outlets, tasks: &mut JoinSet<()>) -> Handle {
-        let Beginning { recipe, cached, predecessor } = beginning;
+        let Beginning { recipe, cached, predecessor, reach } = beginning;
         // Whoever waits for the server must not mistake it for one that nobody wants.
         let (start, status) = if recipe.spec.conduct.lazy && cached.is_some() {
             (Start::WhenNeeded, Status::Dormant)
@@ -127,11 +141,12 @@ impl Owner {
             keeps_trying: recipe.shared.persistence == Persistence::KeepTrying,
         };
         let (sender, commands) = mpsc::channel(COMMANDS);
+        let has_asked = recipe.has_asked();
         let recipe = watch::Sender::new(Arc::new(recipe));
-        let view = watch::Sender::new(View { status, offer: cached.map(Arc::new), link: None });
+        let view = watch::Sender::new(View { status, offer: cached.map(Arc::new), has_asked, link: None });
         let usage = Arc::new(Usage::new());
         // What the one before it did may be why it was changed.
-        let log = predecessor.as_ref().map(|handle| Arc::clone(&handle.log)).unwrap_or_default();
+        let log = predecessor.as_ref().map(|handle| Arc::clone(&handle.0.log)).unwrap_or_default();
         let owner = Self {
             recipe: recipe.subscribe(),
             machine: Machine::new(nature),
@@ -145,12 +160,13 @@ impl Owner {
             unasked: Vec::new(),
             opening: None,
             predecessor,
+            reach,
             log: Arc::clone(&log),
             leaving: Vec::new(),
             view: view.clone(),
         };
         tasks.spawn(owner.run(start));
-        Handle { recipe, commands: sender, view: view.subscribe(), usage, log }
+        Handle(Arc::new(Parts { recipe, commands: sender, view: view.subscribe(), usage, log }))
     }
 
     async fn run(mut self, start: Start) {
@@ -160,17 +176,22 @@ impl Owner {
         if start == Start::AtOnce {
             self.step(Event::Wake);
         }
-        loop {
+        let was_opening = loop {
             let woken = self.next().await;
+            let is_opening = self.opening.is_some();
             if self.react(woken) {
-                break;
+                break is_opening;
             }
             self.publish();
-        }
+        };
         self.publish();
         // What is still being opened or fetched is given up; links end in order before the task does.
         self.jobs.shutdown().await;
         while self.closing.join_next().await.is_some() {}
+        // A process that was asked to go while it was being opened has no link that could wait for it.
+        if was_opening {
+            self.log.silence(LAST_WAIT).await;
+        }
         for waiting in self.leaving.drain(..) {
             let _gone = waiting.send(());
         }
@@ -213,6 +234,7 @@ impl Owner {
             Woken::Command(Some(Command::Wake)) => self.step(Event::Wake),
             Woken::Command(Some(Command::Reconnect)) => self.step(Event::Reconnect),
             Woken::Command(Some(Command::Rest)) => self.step(Event::Rest),
+            Woken::Command(Some(Command::RestIfUnused)) => self.idle(|_| true),
             Woken::Command(Some(Command::Useless { link, error })) => self.useless(&link, &error),
             Woken::Command(Some(Command::Resumed)) => self.resumed(),
             // The next wait goes by it.
@@ -230,7 +252,7 @@ impl Owner {
             }
             Woken::Notice(notice) => self.notice(notice),
             Woken::Refresh(list) => self.fetch(list),
-            Woken::Idle => self.idle(),
+            Woken::Idle => self.idle(|owner| owner.idle_at().is_some_and(|at| at <= Instant::now())),
         }
         false
     }
@@ -260,11 +282,10 @@ impl Owner {
         });
     }
 
-    /// Nobody used it for long. Hidden first: whoever comes now either is counted already, or waits for the next link.
-    fn idle(&mut self) {
+    /// Nobody uses it. Hidden first: whoever comes now either is counted already, or waits for the next link.
+    fn idle(&mut self, is_over: impl Fn(&Self) -> bool) {
         self.view.send_modify(|view| view.link = None);
-        let is_over = self.idle_at().is_some_and(|at| at <= Instant::now());
-        if is_over && self.usage.unused_since().is_some() {
+        if is_over(self) && self.usage.unused_since().is_some() {
             self.step(Event::Idle);
         }
     }
@@ -283,12 +304,15 @@ impl Owner {
                 if is_current {
                     self.usage.touch();
                     self.refreshes = Refreshes::default();
+                    self.refreshes.opened(Instant::now(), &offer);
                     let before = self.view.borrow().offer.clone();
                     self.offer(offer.after(before.as_deref()));
                     // The other lists were not waited for.
-                    self.unasked = vec![List::Resources, List::Templates, List::Prompts];
-                    self.unasked.clone().into_iter().for_each(|list| self.fetch(list));
-                    self.listen();
+                    if self.reach == Reach::Everything {
+                        self.unasked = vec![List::Resources, List::Templates, List::Prompts];
+                        self.unasked.clone().into_iter().for_each(|list| self.fetch(list));
+                        self.listen();
+                    }
                 }
             }
             Ok(Done::NotOpened { attempt, fault }) => {
@@ -376,12 +400,27 @@ impl Owner {
     }
 
     fn notice(&mut self, notice: Notice) {
-        for list in List::told_by(&notice) {
-            self.refreshes.want(*list);
+        if notice == Notice::Asked {
+            return self.asked();
+        }
+        if self.reach == Reach::Everything {
+            for list in List::told_by(&notice) {
+                self.refreshes.want(*list);
+            }
         }
         // Nobody may be listening.
         let _unheard =
             self.outlets.events.send(event::Event::said(self.recipe.borrow().name.clone(), notice));
+    }
+
+    /// It asked a client something: that is remembered with its definition.
+    fn asked(&self) {
+        let is_new = self.view.send_if_modified(|view| !std::mem::replace(&mut view.has_asked, true));
+        if is_new {
+            let recipe = self.recipe.borrow().clone();
+            // Nobody waits for the disk.
+            drop(tokio::task::spawn_blocking(move || recipe.keep_asked()));
+        }
     }
 
     /// Hears of changes where they are only told to who asks for them.
@@ -391,7 +430,7 @@ impl Owner {
             tools: link.facts().can_also("tools", "listChanged"),
             prompts: link.facts().can_also("prompts", "listChanged"),
             resources: link.facts().can_also("resources", "listChanged"),
-            uris: Vec::new(),
+            ..Interest::default()
         };
         let is_needed =
             link.facts().era == Era::Modern && (interest.tools || interest.prompts || interest.resources);

@@ -35,8 +35,6 @@ pub struct Shared {
     pub project: Project,
     /// The outputs of `!command` values.
     pub commands: Commands,
-    /// Who answers questions of servers.
-    pub host: Arc<dyn Host>,
     /// The HTTP client.
     pub web: Arc<Web>,
     /// The logins of the user.
@@ -62,7 +60,7 @@ impl std::fmt::Debug for Shared {
 }
 
 /// One server, ready to be opened as often as need be.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Recipe {
     /// Its name.
     pub name: String,
@@ -70,14 +68,32 @@ pub struct Recipe {
     pub spec: Arc<ServerSpec>,
     /// Where that stands.
     pub origin: Origin,
+    /// Who answers its questions.
+    pub host: Arc<dyn Host>,
     /// What all share.
     pub shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for Recipe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recipe").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Recipe {
     /// Which connection it is, without anything filled in.
     pub fn key(&self) -> String {
         Identity::key_of(&self.spec, &self.origin, &self.shared.project)
+    }
+
+    /// Whether it was seen to ask a client something.
+    pub(super) fn has_asked(&self) -> bool {
+        Memory::of(&self.shared.env).has_asked(&self.key())
+    }
+
+    /// Keeps that it asked. It goes to a disk, so nobody should wait for it.
+    pub(super) fn keep_asked(&self) {
+        Memory::of(&self.shared.env).keep_asked(&self.key());
     }
 
     /// The limit of one request.
@@ -111,7 +127,7 @@ impl Recipe {
         let memory = Memory::of(&shared.env);
         let terms = Terms {
             server: self.name.clone(),
-            host: Arc::clone(&shared.host),
+            host: Arc::clone(&self.host),
             web: Arc::clone(&shared.web),
             pass: shared.keys.pass_for(&launch),
             guard: shared.guard.clone(),

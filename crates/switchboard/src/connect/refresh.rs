@@ -37,6 +37,7 @@ impl List {
             Notice::ResourceUpdated { .. }
             | Notice::Log { .. }
             | Notice::Task { .. }
+            | Notice::Asked
             | Notice::Other { .. } => &[],
         }
     }
@@ -58,21 +59,25 @@ struct Refresh {
     stale_at: Option<Instant>,
 }
 
-/// Keeps a subscription open as long as the link stands. What changed in between is asked for anew.
+/// Keeps a subscription open as long as the link stands. What changed before it stood was told to nobody, so that is asked
+/// for once it does.
 pub(super) async fn listen(link: &Link, interest: &Interest) {
     let mut pause = CALM;
     while link.is_up() {
         match link.subscribe(interest).await {
             Ok(mut subscription) => {
                 pause = CALM;
+                link.ask_anew();
                 subscription.ended().await;
             }
             // It offers what it does not have.
             Err(Error { cause: Cause::Rpc(_), .. }) => return,
-            Err(_) => pause = (pause * 2).min(LONGEST_CALM),
+            Err(_) => {
+                pause = (pause * 2).min(LONGEST_CALM);
+                link.ask_anew();
+            }
         }
         sleep(pause).await;
-        link.ask_anew();
     }
 }
 
@@ -89,7 +94,7 @@ pub(super) enum Fetched {
 pub(super) struct Ending {
     /// It could not be had, and may be had later.
     missed: bool,
-    /// How long it stays true by the server's own word.
+    /// How long the list we have stays true by the server's own word.
     truth: Option<Duration>,
 }
 
@@ -108,38 +113,32 @@ impl Fetched {
     pub(super) fn put_into(self, offer: &mut Offer) -> (List, Ending) {
         match self {
             Self::Tools(listing) => {
-                let ending = ending(offer, "tools", &listing);
+                let missed = is_missed(&listing);
                 offer.put("tools", listing.ok(), |offer, items| offer.tools = items);
-                (List::Tools, ending)
+                (List::Tools, Ending { missed, truth: offer.hints.tools.truth() })
             }
             Self::Resources(listing) => {
-                let ending = ending(offer, "resources", &listing);
+                let missed = is_missed(&listing);
                 offer.put("resources", listing.ok(), |offer, items| offer.resources = items);
-                (List::Resources, ending)
+                (List::Resources, Ending { missed, truth: offer.hints.resources.truth() })
             }
             Self::Templates(listing) => {
-                let ending = ending(offer, "resources", &listing);
+                let missed = is_missed(&listing);
                 offer.put("templates", listing.ok(), |offer, items| offer.templates = items);
-                (List::Templates, ending)
+                (List::Templates, Ending { missed, truth: offer.hints.templates.truth() })
             }
             Self::Prompts(listing) => {
-                let ending = ending(offer, "prompts", &listing);
+                let missed = is_missed(&listing);
                 offer.put("prompts", listing.ok(), |offer, items| offer.prompts = items);
-                (List::Prompts, ending)
+                (List::Prompts, Ending { missed, truth: offer.hints.prompts.truth() })
             }
         }
     }
 }
 
-/// A server that tells of changes need not be asked; its word on how long a list stays true is for the others.
-fn ending<T>(offer: &Offer, capability: &str, listing: &Result<Listing<T>, Error>) -> Ending {
-    match listing {
-        Ok(listing) => {
-            let tells = offer.facts.can_also(capability, "listChanged");
-            Ending { missed: false, truth: listing.hint.fresh_for.filter(|_| !tells) }
-        }
-        Err(error) => Ending { missed: error.is_transient(), truth: None },
-    }
+/// Whether a list could not be had, and may be had later.
+fn is_missed<T>(listing: &Result<Listing<T>, Error>) -> bool {
+    listing.as_ref().is_err_and(Error::is_transient)
 }
 
 impl Refreshes {
@@ -157,12 +156,17 @@ impl Refreshes {
         refresh.is_running = true;
     }
 
+    /// The tools came with the connection.
+    pub(super) fn opened(&mut self, now: Instant, offer: &Offer) {
+        self.of(List::Tools).stale_at = stale_at(now, offer.hints.tools.truth());
+    }
+
     /// A list that changed while it was fetched, or could not be had, is fetched again, but not at once.
     pub(super) fn finished(&mut self, list: List, now: Instant, ending: Ending) {
         let refresh = self.of(list);
         refresh.is_running = false;
         refresh.is_wanted |= ending.missed;
-        refresh.stale_at = ending.truth.map(|truth| now + truth.max(SHORTEST_TRUTH));
+        refresh.stale_at = stale_at(now, ending.truth);
         refresh.calm = if refresh.is_wanted { (refresh.calm * 2).clamp(CALM, LONGEST_CALM) } else { CALM };
         refresh.not_before = Some(now + refresh.calm);
     }
@@ -177,6 +181,11 @@ impl Refreshes {
         let due = |(refresh, list): (&Refresh, List)| Some((refresh.due()?, list));
         self.0.iter().zip(List::ALL).filter_map(due).min_by_key(|(at, _)| *at)
     }
+}
+
+/// When a list is no longer true.
+fn stale_at(now: Instant, truth: Option<Duration>) -> Option<Instant> {
+    truth.map(|truth| now + truth.max(SHORTEST_TRUTH))
 }
 
 impl Refresh {
@@ -226,6 +235,21 @@ mod tests {
         assert_eq!(due(r#"{"prompts":{"listChanged":true}}"#, listing(300)), None);
         let lost = Err(Error::maybe(Cause::CutOff));
         assert_eq!(due(r#"{"prompts":{}}"#, lost), Some((1, List::Prompts)));
+    }
+
+    #[test]
+    fn the_tools_that_came_with_the_connection_grow_old_too() {
+        let now = Instant::now();
+        let due = |capabilities: &str| {
+            let hint = CacheHint { fresh_for: Some(Duration::from_mins(5)), is_private: true };
+            let facts = offer(capabilities).facts;
+            let offer = Offer::new((*facts).clone(), Listing { hint, ..Listing::default() });
+            let mut refreshes = Refreshes::default();
+            refreshes.opened(now, &offer);
+            refreshes.due().map(|(at, list)| (at.duration_since(now).as_secs(), list))
+        };
+        assert_eq!(due(r#"{"tools":{}}"#), Some((300, List::Tools)));
+        assert_eq!(due(r#"{"tools":{"listChanged":true}}"#), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::Inner;
-use crate::catalog::{Part, build};
+use crate::catalog::Part;
 use crate::connect::{Freshness, Offer, Persistence, Recipe, View};
 use crate::env::Env;
 use crate::wire::Memory;
@@ -110,7 +110,9 @@ impl Inner {
             })
             .collect();
         let style = self.discovery.borrow().settings.tool_names;
-        let mut catalog = build(&parts, style);
+        let mut builder = self.builder.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut catalog = builder.build(&parts, style);
+        drop(builder);
         let key = |server: &str| handles.get(server).map(|handle| handle.recipe().key());
         catalog.problems.extend(pins.compare(&catalog, key, SystemTime::now()));
         self.catalog.send_if_modified(|current| {

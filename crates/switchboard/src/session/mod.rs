@@ -17,6 +17,7 @@
 //!
 //! Logic lives in the rooms before; here they are wired together.
 
+mod apart;
 mod approval;
 mod events;
 mod gate;
@@ -38,20 +39,21 @@ use tracing::Instrument;
 
 use crate::auth::Keys;
 use crate::calls::Grants;
-use crate::catalog::{Cache, Catalog, Pins};
-use crate::connect::{Changes, Event, Fleet, Handle, Shared, Status};
+use crate::catalog::{Builder, Cache, Catalog, Pins};
+use crate::connect::{Changes, Event, Fleet, Freshness, Handle, Shared, Status};
 use crate::discover::{Discovery, discover};
 use crate::sources::watch::FilesChanged;
 use crate::spans;
 use crate::wire::{Logs, Web};
 
+pub use apart::Apart;
 pub use approval::Grant;
 pub use events::Events;
 pub use gate::Gate;
 pub use load::{LoadError, Loaded, cached, load};
 pub use login::NoLogin;
 use options::Sight;
-pub use options::{Options, Scope};
+pub use options::{Except, Options, Scope};
 pub use uses::Found;
 
 /// Every server of a person, as one. Clones share it.
@@ -79,6 +81,8 @@ struct Inner {
     events: broadcast::Sender<Event>,
     cache: Cache,
     pins: Mutex<Pins>,
+    // Only ever locked below `pins`.
+    builder: Mutex<Builder>,
     /// What the user approved for the rest of the session.
     granted: Mutex<Grants>,
     /// How many calls were asked for.
@@ -108,7 +112,6 @@ impl Session {
             env: options.env.clone(),
             project: discovery.project.clone(),
             commands: crate::resolve::Commands::default(),
-            host: Arc::clone(&options.host),
             web: Arc::new(Web::default()),
             keys: Keys::of(&options.env, options.logins.clone().with(&discovery.settings.login)),
             guard: options.guard.clone(),
@@ -123,6 +126,7 @@ impl Session {
         let inner = Arc::new(Inner {
             cache: Cache::of(&options.env),
             pins: Mutex::new(Pins::load(&options.env)),
+            builder: Mutex::default(),
             options,
             shared,
             discovery: watch::Sender::new(discovery),
@@ -174,6 +178,12 @@ impl Session {
         self.handles().into_iter().map(report).collect()
     }
 
+    /// Servers this session may see that wait for consent. Nobody asked for those that are built in.
+    pub fn waiting(&self) -> Vec<String> {
+        let waiting = self.inner.waiting(&self.discovery());
+        waiting.into_iter().filter(|server| self.scope.sees_server(server)).collect()
+    }
+
     /// What went over the connections of a server of late, and what its processes wrote to standard error: without
     /// content and without secrets. None if there is no such server.
     pub fn logs(&self, server: &str) -> Option<Logs> {
@@ -186,11 +196,11 @@ impl Session {
         Self { inner: Arc::clone(&self.inner), scope: Arc::new(self.scope.narrowed(scope)) }
     }
 
-    /// Reads the configuration again, restarts only what changed, and tells what that was.
+    /// Reads the configuration again, restarts only what changed, and tells what that was. While a file of the user's own
+    /// is broken, what it declared before goes on; the problem is in [`Session::discovery`].
     pub async fn reload(&self) -> Changes {
-        let options = &self.inner.options;
         let watched = spans::reload();
-        let find = || Some(discover(&options.env, options.discovery));
+        let find = || Some(self.find());
         let changes = self.inner.apply(find).instrument(watched.span()).await;
         for (field, list) in [
             ("n_added", &changes.added),
@@ -207,8 +217,13 @@ impl Session {
 
     /// What a reload would do now. Nothing is started or stopped.
     pub async fn preview_reload(&self) -> Changes {
+        self.inner.preview(&self.find()).await
+    }
+
+    /// What there is now, and what the user's own files said before they broke.
+    fn find(&self) -> Discovery {
         let options = &self.inner.options;
-        self.inner.preview(&discover(&options.env, options.discovery)).await
+        discover(&options.env, options.discovery).keeping(&self.discovery())
     }
 
     /// Tells when a file that declares servers, settings or approvals appears, changes or goes, also one of a tool that was
@@ -241,6 +256,24 @@ impl Session {
                 true
             }
             None => false,
+        }
+    }
+
+    /// Stops a server until somebody needs it again, if nobody uses it and all its lists are known.
+    pub async fn rest(&self, server: &str) {
+        let is_listed = |handle: &Handle| {
+            let offer = handle.view().offer;
+            offer.is_some_and(|offer| offer.is_complete && offer.freshness == Freshness::Live)
+        };
+        if let Some(handle) = self.own(server).filter(is_listed) {
+            handle.rest_if_unused().await;
+        }
+    }
+
+    /// Starts a server that rests, such as to see what it offers now.
+    pub async fn wake(&self, server: &str) {
+        if let Some(handle) = self.own(server) {
+            handle.wake().await;
         }
     }
 

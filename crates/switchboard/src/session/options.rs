@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use crate::auth;
 use crate::catalog::Catalog;
-use crate::config;
+use crate::config::{self, Server};
 use crate::connect::Persistence;
 use crate::context;
 use crate::declared::Limit;
 use crate::env::Env;
 use crate::host::{Headless, Host};
 use crate::wire::{Guard, Limits};
+
+/// Tells which servers are left out.
+pub type Except = Arc<dyn Fn(&Server) -> bool + Send + Sync>;
 
 /// What a session is started with.
 #[derive(Clone)]
@@ -23,6 +26,8 @@ pub struct Options {
     pub discovery: config::Options,
     /// Only these servers; all if nothing is said.
     pub only: Option<BTreeSet<String>>,
+    /// Servers that are left out, also those that a reload finds.
+    pub except: Option<Except>,
     /// Who answers questions of servers, and approves calls.
     pub host: Arc<dyn Host>,
     /// What keeps processes from outliving us.
@@ -55,6 +60,7 @@ impl Options {
             env,
             discovery: config::Options::default(),
             only: None,
+            except: None,
             host,
             guard: None,
             own_program: None,
@@ -142,6 +148,7 @@ impl Sight {
         part.resources.retain(|of| self.sees_rest(&of.server));
         part.templates.retain(|of| self.sees_rest(&of.server));
         part.prompts.retain(|of| self.sees_rest(&of.server));
+        part.hints.retain(|of| self.sees_server(&of.server));
         part.instructions.retain(|of| self.sees_server(&of.server));
         Arc::new(part)
     }

@@ -44,7 +44,7 @@ impl Inner {
     }
 
     /// Who is there and needs consent. Nobody asked for those that are built in.
-    fn waiting(&self, discovery: &Discovery) -> Vec<String> {
+    pub(super) fn waiting(&self, discovery: &Discovery) -> Vec<String> {
         let waits = |server: &&Server| {
             server.state() == State::Untrusted && server.origin.provider != Provider::BuiltIn
         };
@@ -52,11 +52,10 @@ impl Inner {
     }
 
     fn wanted<'d>(&self, discovery: &'d Discovery) -> impl Iterator<Item = &'d Server> {
-        let only = self.options.only.clone();
-        discovery
-            .servers
-            .iter()
-            .filter(move |server| only.as_ref().is_none_or(|only| only.contains(&server.name)))
+        let (only, except) = (self.options.only.clone(), self.options.except.clone());
+        let is_named = move |server: &Server| only.as_ref().is_none_or(|only| only.contains(&server.name));
+        let is_left_out = move |server: &Server| except.as_ref().is_some_and(|except| except(server));
+        discovery.servers.iter().filter(move |server| is_named(server) && !is_left_out(server))
     }
 
     fn recipe(&self, server: &Server) -> Option<Recipe> {
@@ -65,6 +64,7 @@ impl Inner {
             name: server.name.clone(),
             spec: Arc::new(spec.run_by(self.options.own_program.as_deref(), &server.origin)),
             origin: server.origin.clone(),
+            host: Arc::clone(&self.options.host),
             shared: Arc::clone(&self.shared),
         })
     }

@@ -6,7 +6,7 @@ use Meaning::{
     Allow, ApiKey, Approval, ApprovalMode, Args, Auth, AutoApprove, BearerEnv, Cannot, CannotBut, Command,
     Cwd, Deny, Description, Disabled, Enabled, Env, EnvFile, EnvHeaders, Headers, HttpUrl, IdleTimeout,
     InheritEnv, InheritNames, Lazy, Nothing, OAuth, OAuthPart, Prefix, Refuse, RequestOptions, Required,
-    StartupTimeout, Timeout, ToolModes, Tools, Transport, Trust, Url,
+    Share, StartupTimeout, Timeout, ToolModes, Tools, Transport, Trust, Url,
 };
 
 use crate::declared::Remote;
@@ -74,6 +74,7 @@ pub(crate) enum Meaning {
     Prefix,
     Required,
     Lazy,
+    Share,
     Description,
     /// Known, and nothing is lost without it.
     Nothing,
@@ -175,6 +176,7 @@ const NATIVE: Fields = &[
     ("inheritEnv", InheritEnv),
     ("required", Required),
     ("lazy", Lazy),
+    ("share", Share),
     ("trust", Trust),
     ("autoApprove", AutoApprove),
     ("alwaysAllow", AutoApprove),

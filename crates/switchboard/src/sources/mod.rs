@@ -107,9 +107,14 @@ pub fn find(env: &Env, project: &Project) -> Found {
 
 /// Reads one text as the file of a provider; what the golden corpus and the fuzzers drive.
 pub fn read_text(text: &str, provider: Provider, format: Format, container: &places::Container) -> Found {
-    let mut found = Found::default();
     let origin = Origin { provider, scope: Scope::Project, path: None, line: None };
-    found.text(text, format, &[(0, &origin, container)]);
+    read_from(text, &origin, format, container)
+}
+
+/// Reads one text as if it stood in that file.
+pub fn read_from(text: &str, origin: &Origin, format: Format, container: &places::Container) -> Found {
+    let mut found = Found::default();
+    found.text(text, format, &[(0, origin, container)]);
     found
 }
 

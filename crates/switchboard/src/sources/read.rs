@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::places::Spot;
 use super::syntax::Format;
 use crate::problem::{Code, Problem};
+use crate::replace::again;
 
 /// Larger files are not read: 16 MiB.
 pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
@@ -43,8 +44,8 @@ pub fn whole(path: &Path) -> Result<Option<String>, Problem> {
 fn bytes(path: &Path) -> Result<Option<Vec<u8>>, Problem> {
     // Looked at before it is opened: opening a pipe would wait for a writer. Most files are not there, and then
     // one look is enough.
-    let metadata = match path.symlink_metadata() {
-        Ok(link) if link.is_symlink() => path.metadata().map_err(|error| match error.kind() {
+    let metadata = match again(|| path.symlink_metadata()) {
+        Ok(link) if link.is_symlink() => again(|| path.metadata()).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
                 Problem::new(Code::FileUnreadable, "the link points to a file that does not exist")
             }

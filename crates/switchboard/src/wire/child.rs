@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use super::error::{Cause, Exit};
 use super::guard::{self, Guard};
+use super::pace::Pace;
 use crate::resolve::Child as Launch;
 
 /// How much of its standard error is kept.
@@ -60,7 +61,11 @@ impl Ending {
 
 impl Process {
     /// Starts the process; the streams go to whoever speaks with it.
-    pub(crate) fn start(launch: &Launch, guard: Option<&Guard>) -> Result<(Self, Streams), Cause> {
+    pub(crate) fn start(
+        launch: &Launch,
+        guard: Option<&Guard>,
+        unasked: Option<u32>,
+    ) -> Result<(Self, Streams), Cause> {
         let mut command = command(launch, guard);
         let mut child = command
             .spawn()
@@ -73,7 +78,7 @@ impl Process {
         let pid = child.id();
         let (tell, ended) = watch::channel(None);
         let stderr = Arc::new(Tail::default());
-        let reading = tokio::spawn(read_errors(errors, Arc::clone(&stderr)));
+        let reading = tokio::spawn(read_errors(errors, Arc::clone(&stderr), Pace::new(unasked)));
         let waiting = tokio::spawn(async move {
             let exit = child.wait().await.map_or(Exit::Unknown, how);
             tell.send_replace(Some(exit));
@@ -236,7 +241,8 @@ impl Tail {
         self.finished.notify_waiters();
     }
 
-    async fn finished(&self) {
+    /// Its other end is closed: nothing is left that could write to it.
+    pub(super) async fn finished(&self) {
         let notified = self.finished.notified();
         if !self.is_finished.load(std::sync::atomic::Ordering::Acquire) {
             notified.await;
@@ -244,10 +250,13 @@ impl Tail {
     }
 }
 
-async fn read_errors(mut errors: ChildStderr, tail: Arc<Tail>) {
+/// A read is a word, however much it brings: while we wait, more of it comes together.
+async fn read_errors(mut errors: ChildStderr, tail: Arc<Tail>, pace: Pace) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(n @ 1..) = errors.read(&mut buffer).await {
         tail.push(&buffer[..n]);
+        pace.unasked(0);
+        pace.rest().await;
     }
     tail.finish();
 }

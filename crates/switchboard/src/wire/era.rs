@@ -172,7 +172,8 @@ pub(crate) fn guess() -> Facts {
 
 /// A real answer names versions, and ours among them.
 fn discovered(result: &Json) -> Option<Facts> {
-    let loose: Loose<'_> = result.read().ok()?;
+    // A list of the right values would read as an answer too.
+    let loose: Loose<'_> = result.read().ok().filter(|_| result.as_str().trim_start().starts_with('{'))?;
     let versions: Vec<String> = serde_json::from_str(loose.supported_versions?.get()).ok()?;
     versions.iter().any(|version| version == MODERN).then(|| facts(result, &loose, Era::Modern, MODERN))
 }

@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 
 use super::era::Era;
 use super::error::{Cause, Error};
+use super::ledger::{Beat, Wants};
 use super::link::{Asking, Link, Shared};
 use super::message::Params;
 use super::peer::{Carrier, Patience};
-use super::router::{Beat, Wants};
 use crate::host::Behalf;
 use crate::json::Json;
 use crate::notice::{Notice, Progress};
@@ -27,8 +27,19 @@ pub struct Errand {
     pub log_level: Option<String>,
     /// Who answers what the server asks meanwhile.
     pub behalf: Behalf,
+    /// What becomes of a task.
+    pub tasks: Tasks,
     /// Without any sign of life; the server's usual time-out if not given.
     pub timeout: Option<Duration>,
+}
+
+/// What becomes of a call that goes on as a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tasks {
+    /// They know tasks and get it as it is.
+    Handed,
+    /// They want the result: the task is followed to its end.
+    Followed,
 }
 
 /// What is heard of a request while it is under way.
@@ -38,6 +49,8 @@ pub enum Heard {
     Progress(Progress),
     /// The server says something about it.
     Said(Notice),
+    /// The server says something, and not what it is about.
+    Meanwhile(Notice),
 }
 
 #[derive(Deserialize)]
@@ -76,28 +89,43 @@ impl Link {
         let mut listener = |beat: Beat| match beat {
             Beat::Progress(progress) => hear(Heard::Progress(progress)),
             Beat::Said(notice) => hear(Heard::Said(notice)),
+            Beat::Meanwhile(notice) => hear(Heard::Meanwhile(notice)),
             Beat::Granted(_) => {}
         };
         let idle = errand.timeout.or_else(|| shared.timeout());
-        let total = if is_call { Some(shared.limits.longest_call) } else { idle };
+        // The result of a task is waited for as long as a call is.
+        let (idle, total) = match method {
+            "tools/call" => (idle, Some(shared.limits.longest_call)),
+            "tasks/result" => (Some(shared.limits.longest_call), Some(shared.limits.longest_call)),
+            _ => (idle, idle),
+        };
         let arguments = loose.arguments.map(|arguments| params.part(arguments));
+        let is_followed = is_call && errand.tasks == Tasks::Followed;
+        let params_to_send = match name {
+            Some(tool) if is_followed => shared.as_task(tool, Params::of(params)),
+            _ => Params::of(params),
+        };
         let asking = || Asking {
             method,
-            params: Params::of(params),
+            params: params_to_send.clone(),
             name,
             headers: shared.errand_headers(name.filter(|_| is_call), arguments.as_ref()),
             wants: Wants::Progress,
             patience: Patience { idle, total },
             errand: Some(errand),
         };
-        match shared.ask(asking(), &mut listener).await {
+        let result = match shared.ask(asking(), &mut listener).await {
             // The mirrored headers were wrong: the tool changed since it was listed. Nothing ran yet.
             Err(Error { cause: Cause::Rpc(error), .. }) if error.code == -32020 && is_call => {
                 shared.refresh_traits().await?;
-                shared.ask(asking(), &mut listener).await
+                shared.ask(asking(), &mut listener).await?
             }
-            answer => answer,
+            answer => answer?,
+        };
+        if is_followed && shared.is_task(&result) {
+            return shared.follow_task(&result, Some(errand)).await;
         }
+        Ok(result)
     }
 }
 

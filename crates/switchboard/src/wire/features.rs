@@ -1,7 +1,7 @@
 //! What one does with a server: list what it offers, call tools, read resources, get prompts, complete arguments.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -10,12 +10,12 @@ use tokio::time::timeout;
 use super::era::Era;
 use super::error::{Cause, Error};
 use super::headers;
+use super::ledger::{Beat, Wants};
 use super::link::{Asking, Link, Shared, Traits};
 use super::message::{self, Params};
 use super::open;
-use super::peer::{Carrier, Frame, Patience, Rules};
-use super::rounds::Kind;
-use super::router::{Beat, Stage, Wants};
+use super::peer::{Carrier, Patience};
+use super::rounds::{self, Kind};
 use super::tasks;
 use crate::json::Json;
 use crate::notice::Progress;
@@ -156,7 +156,7 @@ impl Link {
 }
 
 /// Whether the answer is a task in place of a result. Most are not; looking for the word is cheaper than a walk.
-fn is_task(result: &Json) -> bool {
+fn holds_task(result: &Json) -> bool {
     result.mentions("\"task\"") && message::fields(result).iter().any(|(name, _)| name == "task")
 }
 
@@ -228,9 +228,9 @@ impl Shared {
         };
         let is_task = match self.facts.era {
             Era::Modern => matches!(kind, Kind::Task),
-            Era::Handshake => is_task(&result),
+            Era::Handshake => holds_task(&result),
         };
-        if is_task { self.follow_task(&result).await } else { Ok(result) }
+        if is_task { self.follow_task(&result, None).await } else { Ok(result) }
     }
 
     async fn call_once(
@@ -242,9 +242,7 @@ impl Shared {
     ) -> Result<(Json, Kind), Error> {
         let traits = self.traits_of(tool);
         let mut params = Params::new().with("name", json!(tool)).with("arguments", arguments.clone());
-        if traits.task == TaskSupport::Required && self.facts.era == Era::Handshake {
-            params = params.with("task", json!({"ttl": tasks::KEEP_MS}));
-        }
+        params = self.as_task(tool, params);
         let mirrored = self.mirrored(&traits, arguments);
         let asking = Asking {
             method: "tools/call",
@@ -261,6 +259,24 @@ impl Shared {
         match self.facts.era {
             Era::Modern => self.ask_in_rounds(asking, listener).await,
             Era::Handshake => self.ask(asking, listener).await.map(|result| (result, Kind::Complete)),
+        }
+    }
+
+    /// The parameters of a call, as those of a task if the tool cannot be called otherwise.
+    pub(super) fn as_task(&self, tool: &str, params: Params) -> Params {
+        let is_needed = self.traits_of(tool).task == TaskSupport::Required;
+        if is_needed && self.facts.era == Era::Handshake {
+            params.with("task", json!({"ttl": tasks::KEEP_MS}))
+        } else {
+            params
+        }
+    }
+
+    /// Whether a result is a task in place of one.
+    pub(super) fn is_task(&self, result: &Json) -> bool {
+        match self.facts.era {
+            Era::Modern => matches!(rounds::kind(result), Ok(Kind::Task)),
+            Era::Handshake => holds_task(result),
         }
     }
 
@@ -303,16 +319,6 @@ impl Shared {
 
     /// Sends a request whose answer nobody waits for.
     pub(super) fn ask_and_forget(&self, method: &str, params: Params, name: &str) {
-        let rules = self.rules();
-        let (params, headers) = match rules {
-            Rules::Modern => (open::modern(params, &self.desk), open::standard_headers(method, Some(name))),
-            Rules::Handshake => (params, Vec::new()),
-        };
-        let id = self.peer.router.fresh_id();
-        let text = message::request(id, method, &self.peer.traced(params));
-        self.peer.router.log.asked(id, method, text.len());
-        let stage: Arc<Stage> = Arc::default();
-        let (may_repeat, starts_session) = (true, false);
-        self.peer.send_later(Frame { id: None, text, stage, headers, rules, may_repeat, starts_session });
+        open::ask_and_forget(&self.desk, &self.peer, self.rules(), (method, params, name));
     }
 }

@@ -44,7 +44,11 @@ mod unix {
     use std::time::{Duration, Instant};
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    #[cfg(target_os = "linux")]
+    use rustix::io::Errno;
     use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+    #[cfg(target_os = "linux")]
+    use rustix::process::{WaitId, WaitIdOptions};
     use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
     use super::{CANNOT_START, CANNOT_START_CODE};
@@ -235,6 +239,11 @@ mod unix {
     /// Every living process below us, however it detached itself from its parent.
     #[cfg(target_os = "linux")]
     fn descendants(_server: Pid) -> HashSet<Pid> {
+        // Orphans fall to us, so without a child of ours there is nobody. Looking at every process of a machine is slow.
+        let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        if rustix::process::waitid(WaitId::All, any).is_err_and(|error| error == Errno::CHILD) {
+            return HashSet::new();
+        }
         let mut parents = Vec::new();
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {

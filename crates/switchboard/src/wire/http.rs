@@ -21,6 +21,7 @@ use super::peer::{Frame, Rules};
 use super::router::{Router, Via};
 use super::sse;
 use super::web::{self, Ask, BodyError};
+use crate::notice::Notice;
 use crate::secret::Secrets;
 use crate::visible::excerpt;
 
@@ -277,6 +278,7 @@ impl Http {
                 self.drain_later(stream);
                 break;
             }
+            self.router.pace.rest().await;
         }
         Ok(any)
     }
@@ -310,31 +312,46 @@ impl Http {
     pub(crate) async fn listen(self: Arc<Self>) {
         let mut events = sse::Parser::new(self.limit);
         let mut pause = RESUME_AFTER;
+        let mut is_first = true;
         loop {
             let last = events.last_id().and_then(|id| HeaderValue::from_str(id).ok());
             events.restart();
+            let is_resumed = last.is_some();
             let opened = self.get(last).await;
             self.listening.send_replace(true);
             match opened {
                 Err(_) => return,
                 Ok(None) => pause = (pause * 2).min(LONGEST_PAUSE),
-                Ok(Some(mut stream)) => {
-                    while let Ok(Some(chunk)) = stream.chunk().await {
-                        pause = RESUME_AFTER;
-                        let mut parsed = Vec::new();
-                        let read = events.push(&chunk, &mut parsed);
-                        for event in parsed.into_iter().filter(|event| !event.data.is_empty()) {
-                            self.router.deliver(&event.data, Via::Common);
-                        }
-                        if read.is_err() {
-                            break;
-                        }
+                Ok(Some(stream)) => {
+                    // What was said while nobody listened is not said again.
+                    if !std::mem::take(&mut is_first) && !is_resumed {
+                        self.router.notices.push(Notice::SessionRenewed);
                     }
-                    pause = events.retry().unwrap_or(pause).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+                    let any = self.hear(stream, &mut events).await;
+                    let usual = if any { RESUME_AFTER } else { pause * 2 };
+                    pause = events.retry().unwrap_or(usual).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
                 }
             }
             sleep(pause).await;
         }
+    }
+
+    /// Delivers what the server says unasked until the stream ends. True if anything came.
+    async fn hear(&self, mut stream: Response, events: &mut sse::Parser) -> bool {
+        let mut any = false;
+        while let Ok(Some(chunk)) = stream.chunk().await {
+            any = true;
+            let mut parsed = Vec::new();
+            let read = events.push(&chunk, &mut parsed);
+            for event in parsed.into_iter().filter(|event| !event.data.is_empty()) {
+                self.router.deliver(&event.data, Via::Common);
+            }
+            if read.is_err() {
+                break;
+            }
+            self.router.pace.rest().await;
+        }
+        any
     }
 
     /// Waits a moment for the server's own stream: what a call makes it ask may come there.

@@ -179,6 +179,7 @@ async fn read(mut stream: reqwest::Response, mut events: sse::Parser, router: Ar
         if read.is_err() {
             break;
         }
+        router.pace.rest().await;
     }
     router.lose(&Cause::Closed);
 }

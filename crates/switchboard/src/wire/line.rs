@@ -38,10 +38,10 @@ pub(crate) struct Line {
 impl Line {
     /// Starts a process.
     pub(crate) fn start(child: &Child, terms: &Terms) -> Result<Self, Error> {
-        let (router, questions) = Router::new(terms.trace.clone(), &terms.log);
+        let (router, questions) = Router::new(terms.trace.clone(), &terms.log, terms.limits.unasked);
         let mut tasks = JoinSet::new();
         let (process, Streams { input, output }) =
-            Process::start(child, terms.guard.as_ref()).map_err(Error::never)?;
+            Process::start(child, terms.guard.as_ref(), terms.limits.unasked).map_err(Error::never)?;
         terms.log.started(process.tail());
         let process = Arc::new(process);
         let limit = terms.limits.message;
@@ -53,7 +53,7 @@ impl Line {
 
     /// Prepares to speak Streamable HTTP; nothing is sent yet.
     pub(crate) fn http(address: &Address, secrets: &Secrets, terms: &Terms) -> Self {
-        let (router, questions) = Router::new(terms.trace.clone(), &terms.log);
+        let (router, questions) = Router::new(terms.trace.clone(), &terms.log, terms.limits.unasked);
         let mut tasks = JoinSet::new();
         let http = Http::new(site(address, secrets, terms), &router, &mut tasks);
         Self::new((router, questions), Carrier::Http(http), None, tasks, terms)
@@ -65,7 +65,7 @@ impl Line {
         secrets: &Secrets,
         terms: &Terms,
     ) -> Result<Self, Error> {
-        let (router, questions) = Router::new(terms.trace.clone(), &terms.log);
+        let (router, questions) = Router::new(terms.trace.clone(), &terms.log, terms.limits.unasked);
         let mut tasks = JoinSet::new();
         let sse = LegacySse::open(site(address, secrets, terms), &router, &mut tasks).await?;
         Ok(Self::new((router, questions), Carrier::Sse(sse), None, tasks, terms))

@@ -9,6 +9,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use tokio::time::timeout;
+
 use super::child::Tail;
 use crate::secret::Secrets;
 
@@ -176,6 +178,14 @@ impl Log {
         let mut past = self.past();
         past.earlier = past.stderr();
         past.current = Some(stderr);
+    }
+
+    /// Waits until nothing is left of the process that was started last, for so long at most.
+    pub(crate) async fn silence(&self, limit: Duration) {
+        let current = self.past().current.clone();
+        if let Some(current) = current {
+            let _still_open = timeout(limit, current.finished()).await;
+        }
     }
 
     /// We asked something.

@@ -1,8 +1,8 @@
-//! What each server spoke last time, so that it need not be asked again. A hint only: whoever finds it wrong says so by
-//! remembering anew.
+//! What each server spoke last time, so that it need not be asked again, and whether it ever asked a client something. A
+//! hint only: whoever finds it wrong says so by remembering anew.
 //!
-//! One small file a server, below the cache directory, named by the identity of the launch. There is no secret in it. One
-//! that cannot be read or written costs a question, nothing else.
+//! Small files, below the cache directory, named by the definition of the server. There is no secret in them. One that
+//! cannot be read or written costs a question, nothing else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,15 @@ use crate::sweep::{Bounds, sweep};
 #[derive(Debug, Clone)]
 pub struct Memory {
     dir: PathBuf,
+    /// A file for each server that asks.
+    asking: PathBuf,
 }
 
 impl Memory {
     /// The memory below our own directory.
     pub fn of(env: &Env) -> Self {
-        Self { dir: env.switchboard_home().join("cache").join("eras") }
+        let cache = env.switchboard_home().join("cache");
+        Self { dir: cache.join("eras"), asking: cache.join("asking") }
     }
 
     /// What it spoke last time.
@@ -45,10 +48,26 @@ impl Memory {
         let _not_there = fs::remove_file(self.file(identity));
     }
 
+    /// Whether the server of this definition ever asked a client something.
+    pub(crate) fn has_asked(&self, key: &str) -> bool {
+        self.asking.join(key).is_file()
+    }
+
+    /// Keeps that it did. It holds for this definition: another one has another key.
+    pub(crate) fn keep_asked(&self, key: &str) {
+        let write = || fs::write(self.asking.join(key), "asks\n");
+        let _forgotten = write().or_else(|_| {
+            fs::create_dir_all(&self.asking)?;
+            write()
+        });
+    }
+
     /// Removes what was not learnt anew for long.
     pub(crate) fn clear_old(&self, now: SystemTime) {
         let age = Duration::from_hours(180 * 24);
-        sweep(&self.dir, Bounds { age, n_files: 1000, bytes: 1024 * 1024 }, now);
+        for dir in [&self.dir, &self.asking] {
+            sweep(dir, Bounds { age, n_files: 1000, bytes: 1024 * 1024 }, now);
+        }
     }
 
     /// One word, and no wait for the disk: half of it, or none after a power cut, is as good as no file.

@@ -97,7 +97,8 @@ fn apart(notice: Notice) -> Notice {
         | Notice::PromptsChanged
         | Notice::ResourcesChanged
         | Notice::ResourceUpdated { .. }
-        | Notice::SessionRenewed) => light,
+        | Notice::SessionRenewed
+        | Notice::Asked) => light,
     }
 }
 
@@ -107,7 +108,8 @@ const fn is_change(notice: &Notice) -> bool {
         | Notice::PromptsChanged
         | Notice::ResourcesChanged
         | Notice::ResourceUpdated { .. }
-        | Notice::SessionRenewed => true,
+        | Notice::SessionRenewed
+        | Notice::Asked => true,
         Notice::Log { .. } | Notice::Task { .. } | Notice::Other { .. } => false,
     }
 }

@@ -14,13 +14,14 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::era::{self, Era, Facts, HANDSHAKES, MODERN, Verdict};
 use super::error::{Cause, Error};
 use super::guard::Guard;
+use super::ledger::Wants;
 use super::line::Line;
 use super::link::Link;
 use super::log::{Direction, Log};
 use super::message::{self, Params};
-use super::peer::{Carrier, Patience, Peer, Request, Rules};
+use super::peer::{Carrier, Frame, Patience, Peer, Request, Rules};
 use super::questions::Desk;
-use super::router::Wants;
+use super::stage::Stage;
 use super::steps::Steps;
 use super::trace::Trace;
 use super::web::Web;
@@ -87,6 +88,8 @@ pub struct Limits {
     pub rounds: usize,
     /// A request with progress may take so long in all.
     pub longest_call: Duration,
+    /// Messages a second that nobody waits for, in the long run, such as log lines. Who says more is read more slowly.
+    pub unasked: Option<u32>,
 }
 
 impl Default for Limits {
@@ -97,6 +100,7 @@ impl Default for Limits {
             items: 2000,
             rounds: 10,
             longest_call: Duration::from_mins(30),
+            unasked: Some(2000),
         }
     }
 }
@@ -416,6 +420,25 @@ pub(crate) fn standard_headers(method: &str, name: Option<&str>) -> Vec<(String,
         headers.push(("mcp-name".to_owned(), super::headers::encode(name)));
     }
     headers
+}
+
+/// Sends a request whose answer nobody waits for.
+pub(super) fn ask_and_forget(
+    desk: &Desk,
+    peer: &Peer,
+    rules: Rules,
+    (method, params, name): (&str, Params, &str),
+) {
+    let (params, headers) = match rules {
+        Rules::Modern => (modern(params, desk), standard_headers(method, Some(name))),
+        Rules::Handshake => (params, Vec::new()),
+    };
+    let id = peer.router.fresh_id();
+    let text = message::request(id, method, &peer.traced(params));
+    peer.router.log.asked(id, method, text.len());
+    let stage: Arc<Stage> = Arc::default();
+    let (may_repeat, starts_session) = (true, false);
+    peer.send_later(Frame { id: None, text, stage, headers, rules, may_repeat, starts_session });
 }
 
 /// Goes with every modern request, so it is made once.

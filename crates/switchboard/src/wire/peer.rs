@@ -13,10 +13,12 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::error::{Cause, Error};
 use super::http::Http;
+use super::ledger::{Beat, Wants};
 use super::legacy_sse::LegacySse;
 use super::log::Direction;
 use super::message::{self, Params};
-use super::router::{Beat, Router, Stage, Ticket, Wants};
+use super::router::{Router, Ticket};
+use super::stage::Stage;
 use super::thoughts::Thought;
 use crate::context;
 use crate::host::Behalf;
@@ -171,11 +173,16 @@ impl Peer {
         (method, listener): (&str, Listener<'_>),
     ) -> Result<Json, Error> {
         let mut clock = Clock::start(patience);
-        let carry = self.carry(frame);
-        tokio::pin!(carry);
+        let (carry, late) = (self.carry(frame), sleep_until(clock.deadline().unwrap_or(clock.started)));
+        tokio::pin!(carry, late);
         let mut carried = false;
         loop {
             let ticket = &mut waiting.ticket;
+            // Mostly it is the same as before, and then the timer is not touched.
+            let deadline = clock.deadline();
+            if let Some(deadline) = deadline.filter(|deadline| *deadline != late.deadline()) {
+                late.as_mut().reset(deadline);
+            }
             tokio::select! {
                 biased;
                 beat = next(&mut ticket.beats) => {
@@ -197,7 +204,7 @@ impl Peer {
                     Ok(()) => carried = true,
                     Err(error) => return Err(waiting.refused(error)),
                 },
-                () = until(clock.deadline()) => {
+                () = &mut late, if deadline.is_some() => {
                     // While the host thinks about a question of the server, the server waits for us.
                     let Thought { open, ended } = self.router.thinking.of(waiting.owner);
                     if open > 0 {
@@ -326,7 +333,7 @@ impl Clock {
                 self.furthest = *progress;
                 self.idle_since = Instant::now();
             }
-            Beat::Progress(_) | Beat::Granted(_) | Beat::Said(_) => {}
+            Beat::Progress(_) | Beat::Granted(_) | Beat::Said(_) | Beat::Meanwhile(_) => {}
         }
     }
 
@@ -344,13 +351,6 @@ impl Clock {
 
     fn waited(&self) -> Duration {
         self.deadline().map_or(Duration::ZERO, |deadline| deadline - self.started)
-    }
-}
-
-async fn until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline).await,
-        None => std::future::pending().await,
     }
 }
 

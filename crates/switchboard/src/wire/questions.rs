@@ -6,25 +6,30 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use url::Url;
 
 use super::log::End;
-use super::message;
+use super::message::{self, Params};
+use super::open::ask_and_forget;
 use super::peer::{Peer, Rules};
-use super::router::Question;
+use super::router::{Question, Router, Via, Whose};
 use super::thoughts::Thoughts;
-use crate::host::{Abilities, Answer, Elicitation, Host, Passed, Refusal, Wish};
+use crate::host::{Abilities, Answer, Behalf, Elicitation, Host, Passed, Refusal, Wish};
 use crate::json::Json;
 
 /// Questions to the same one that are worked on at the same time: who leaves them open keeps nobody else from being asked.
 const AT_ONCE: usize = 16;
 /// Questions to all together.
 const AT_ALL: usize = 512;
+
+/// So long a question waits until it is clear whom it is for.
+const UNCLEAR: Duration = Duration::from_secs(5);
 
 /// Who answers, and for which server.
 #[derive(Clone)]
@@ -45,6 +50,9 @@ impl std::fmt::Debug for Desk {
 impl Desk {
     /// What may be asked, as the protocol says it.
     pub(crate) fn capabilities(&self, rules: Rules) -> Json {
+        if let (Rules::Handshake, Some(declared)) = (rules, self.host.declared()) {
+            return declared;
+        }
         let Abilities { roots, forms, urls, sampling } = self.host.abilities();
         let mut capabilities = Map::new();
         if roots {
@@ -176,18 +184,19 @@ pub(crate) async fn serve(desk: Desk, peer: Peer, mut questions: mpsc::Receiver<
     while let Some(question) = questions.recv().await {
         while running.try_join_next().is_some() {}
         match question {
-            Question::Ask { id, method, params, behalf, room } => {
+            Question::Ask { id, method, params, whose, room } => {
                 open.retain(|_, (_, handle)| !handle.is_finished());
-                let owner = behalf.as_ref().map(|behalf| behalf.owner);
+                let owner = match &whose {
+                    Whose::Theirs(behalf) => Some(behalf.owner),
+                    Whose::Nobody | Whose::Unclear => None,
+                };
                 let n_theirs = open.values().filter(|(other, _)| *other == owner).count();
                 if n_theirs >= AT_ONCE || running.len() >= AT_ALL {
                     turn_away(&peer, &id).await;
                     continue;
                 }
                 let key = id.as_str().to_owned();
-                let host = behalf.map_or_else(|| Arc::clone(&desk.host), |behalf| behalf.host);
-                let desk = Desk { host, owner, ..desk.clone() };
-                let answer = respond(desk, peer.clone(), id, (method, params));
+                let answer = respond((desk.clone(), whose), peer.clone(), id, (method, params));
                 let handle = running.spawn(async move {
                     answer.await;
                     drop(room);
@@ -200,6 +209,10 @@ pub(crate) async fn serve(desk: Desk, peer: Peer, mut questions: mpsc::Receiver<
                     handle.abort();
                 }
             }
+            Question::Unwanted { task, rules } => {
+                let params = Params::new().with("taskId", json!(task));
+                ask_and_forget(&desk, &peer, rules, ("tasks/cancel", params, &task));
+            }
         }
     }
 }
@@ -210,9 +223,50 @@ async fn turn_away(peer: &Peer, id: &Json) {
     let _lost = peer.say(busy, Rules::Handshake).await;
 }
 
-async fn respond(desk: Desk, peer: Peer, id: Json, (method, params): (String, Option<Json>)) {
+/// Waits until it is clear which of several a question is for. Nobody's, if it stays unclear: by the next call the server
+/// is known to ask, and each client has a connection of its own.
+async fn cleared(router: &Router) -> Option<Behalf> {
+    let clear = async {
+        loop {
+            let changed = router.thinking.changed();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            match router.whose(Via::Common) {
+                Whose::Theirs(behalf) => return Some(behalf),
+                // Whoever it was about is gone.
+                Whose::Nobody => return None,
+                Whose::Unclear => changed.await,
+            }
+        }
+    };
+    timeout(UNCLEAR, clear).await.unwrap_or(None)
+}
+
+/// Who answers a question, if anybody does.
+async fn desk_for(desk: Desk, whose: Whose, router: &Router) -> Result<Desk, Refusal> {
+    let behalf = match whose {
+        Whose::Nobody => return Ok(desk),
+        Whose::Theirs(behalf) => behalf,
+        Whose::Unclear => cleared(router).await.ok_or_else(|| Refusal {
+            code: -32000,
+            message: "it is not clear which of several clients is asked: make the call again".to_owned(),
+        })?,
+    };
+    Ok(Desk { host: behalf.host, owner: Some(behalf.owner), ..desk })
+}
+
+async fn respond(
+    (desk, whose): (Desk, Whose),
+    peer: Peer,
+    id: Json,
+    (method, params): (String, Option<Json>),
+) {
     let started = Instant::now();
-    let (text, end) = match desk.answer(&method, params.as_ref()).await {
+    let answer = match desk_for(desk, whose, &peer.router).await {
+        Ok(desk) => desk.answer(&method, params.as_ref()).await,
+        Err(refusal) => Err(refusal),
+    };
+    let (text, end) = match answer {
         Ok(result) => (message::result(&id, &result), End::Ok),
         Err(refusal) => (message::error(&id, refusal.code, &refusal.message), End::Error),
     };

@@ -7,10 +7,13 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::sleep;
 
+use super::errand::Errand;
 use super::error::{Cause, Error};
 use super::link::{Asking, Shared};
 use super::message::{self, Params};
 use super::peer::Listener;
+use super::questions::Desk;
+use crate::host::Behalf;
 use crate::json::Json;
 use crate::visible::excerpt;
 
@@ -87,7 +90,7 @@ impl Shared {
     ) -> Result<Params, Error> {
         let mut params = given.clone();
         if !requests.is_empty() {
-            params = params.with("inputResponses", self.answers(requests).await?);
+            params = params.with("inputResponses", self.answers(requests, None).await?);
         }
         if let Some(state) = state {
             params = params.with("requestState", state);
@@ -96,13 +99,21 @@ impl Shared {
     }
 
     /// Answers to questions, under the keys they came with.
-    pub(super) async fn answers(&self, requests: &[(String, Json)]) -> Result<Json, Error> {
+    pub(super) async fn answers(
+        &self,
+        requests: &[(String, Json)],
+        errand: Option<&Errand>,
+    ) -> Result<Json, Error> {
         #[derive(Deserialize)]
         struct Question<'a> {
             method: String,
             #[serde(borrow, default)]
             params: Option<&'a RawValue>,
         }
+        let desk = match errand.map(|errand| errand.behalf.clone()) {
+            None => self.desk.clone(),
+            Some(Behalf { owner, host }) => Desk { host, owner: Some(owner), ..self.desk.clone() },
+        };
         let mut answers = Map::new();
         for (key, request) in requests {
             let question: Question<'_> = request.read().map_err(|_| {
@@ -111,7 +122,7 @@ impl Shared {
                 })
             })?;
             let params = question.params.map(|params| request.part(params));
-            let answer = self.desk.answer(&question.method, params.as_ref()).await.map_err(|_| {
+            let answer = desk.answer(&question.method, params.as_ref()).await.map_err(|_| {
                 Error::maybe(Cause::Declined {
                     what: format!("an answer to {}", excerpt(&question.method, 40)),
                 })

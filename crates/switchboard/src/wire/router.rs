@@ -1,11 +1,10 @@
-//! The ledger of requests, and where each incoming message goes.
+//! Where each incoming message goes.
 //!
 //! In: whatever a transport read. Out: the answer to the one who waits for it, progress before the result it belongs
 //! to, questions to the host, everything else to the queue of notices. It never waits, so no reader of a stream can be
 //! held up by a slow consumer.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
@@ -16,11 +15,17 @@ use tokio::time::Instant;
 
 use super::error::Cause;
 use super::glance::{id_in, is_of_the_server, log_line, number, subscription, text};
+use super::ledger::{Beat, Ledger, Pending, Wants};
 use super::log::{Direction, End, Log};
 use super::message::{self, AnswerId, Fault, Incoming};
 use super::notices::Notices;
+use super::pace::Pace;
+use super::peer::Rules;
+use super::stage::Stage;
+use super::tasks;
 use super::thoughts::Thoughts;
 use super::trace::Trace;
+use super::whose::{Choice, Open, choose};
 use crate::host::Behalf;
 use crate::json::Json;
 use crate::notice::{Notice, Progress};
@@ -38,59 +43,6 @@ const QUESTIONS: usize = 64;
 /// KiB of questions that wait or are thought about. One that is larger needs all of it.
 const QUESTION_ROOM: u32 = 4 * 1024;
 
-/// How far a request has got on its way out. Whoever moves it on decides: a request that its caller took back while
-/// it was queued is never written, and one that is being written can no longer be called unsent.
-#[derive(Debug, Default)]
-pub(crate) struct Stage(AtomicU8);
-
-const QUEUED: u8 = 0;
-const LEAVING: u8 = 1;
-const TAKEN_BACK: u8 = 2;
-
-impl Stage {
-    /// The writer takes it; false if the caller took it back before.
-    pub(crate) fn leave(&self) -> bool {
-        let moved = self.0.compare_exchange(QUEUED, LEAVING, Ordering::AcqRel, Ordering::Acquire);
-        moved.is_ok() || moved == Err(LEAVING)
-    }
-
-    /// The caller takes it back; false if it may have left already.
-    pub(crate) fn take_back(&self) -> bool {
-        let moved = self.0.compare_exchange(QUEUED, TAKEN_BACK, Ordering::AcqRel, Ordering::Acquire);
-        moved.is_ok() || moved == Err(TAKEN_BACK)
-    }
-
-    /// The transport found out that nothing of it left.
-    pub(crate) fn stayed(&self) {
-        self.0.store(QUEUED, Ordering::Release);
-    }
-
-    pub(crate) fn has_left(&self) -> bool {
-        self.0.load(Ordering::Acquire) == LEAVING
-    }
-}
-
-/// What the one who asks wants to hear before the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wants {
-    /// Nothing.
-    Answer,
-    /// Progress.
-    Progress,
-    /// Everything about a subscription, which only its end answers.
-    Subscription,
-}
-
-/// A sign of life of one request.
-#[derive(Debug)]
-pub(crate) enum Beat {
-    Progress(Progress),
-    /// A subscription was granted: the parameters say what of it.
-    Granted(Json),
-    /// A line for the log, on the request's own stream.
-    Said(Notice),
-}
-
 /// Something the server wants from us.
 #[derive(Debug)]
 pub(crate) enum Question {
@@ -98,8 +50,8 @@ pub(crate) enum Question {
         id: Json,
         method: String,
         params: Option<Json>,
-        /// Who answers it, if it is about a request somebody answers for.
-        behalf: Option<Behalf>,
+        /// Who answers it.
+        whose: Whose,
         /// Held until it is answered.
         room: OwnedSemaphorePermit,
     },
@@ -107,6 +59,19 @@ pub(crate) enum Question {
     NoRoom { id: Json },
     /// It does not want to know any more.
     Withdrawn { id: Json },
+    /// It made a task of a call that nobody waits for any more.
+    Unwanted { task: String, rules: Rules },
+}
+
+/// Who answers a question.
+#[derive(Debug, Clone)]
+pub(crate) enum Whose {
+    /// It is about no request that somebody else answers for.
+    Nobody,
+    /// It is about a request of theirs.
+    Theirs(Behalf),
+    /// It is about one of several.
+    Unclear,
 }
 
 /// The answer to a POST comes back on it; a message on a common stream could be anybody's.
@@ -123,11 +88,13 @@ pub(crate) enum Via {
 #[derive(Debug)]
 pub(crate) struct Router {
     // Held for a few instructions, never across a wait.
-    state: Mutex<State>,
+    state: Mutex<Ledger>,
     questions: mpsc::Sender<Question>,
     question_room: Arc<Semaphore>,
     lost: watch::Sender<Option<Cause>>,
     pub(crate) notices: Notices,
+    /// How fast it may talk unasked.
+    pub(crate) pace: Pace,
     pub(crate) trace: Option<Arc<Trace>>,
     pub(crate) log: Arc<Log>,
     next_id: AtomicU64,
@@ -137,22 +104,6 @@ pub(crate) struct Router {
     first_noise: OnceLock<(String, String)>,
     /// Questions somebody is thinking about; meanwhile the patience of those they are about does not run out.
     pub(crate) thinking: Arc<Thoughts>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    pending: HashMap<u64, Pending>,
-}
-
-#[derive(Debug)]
-struct Pending {
-    id: u64,
-    method: Box<str>,
-    started: Instant,
-    reply: oneshot::Sender<Result<Json, Cause>>,
-    beats: Option<mpsc::Sender<Beat>>,
-    wants: Wants,
-    behalf: Option<Behalf>,
 }
 
 /// One request on its way. Dropping it forgets the request; an answer that comes later is a stray.
@@ -178,7 +129,11 @@ impl Ticket {
 }
 
 impl Router {
-    pub(crate) fn new(trace: Option<Arc<Trace>>, log: &Arc<Log>) -> (Arc<Self>, mpsc::Receiver<Question>) {
+    pub(crate) fn new(
+        trace: Option<Arc<Trace>>,
+        log: &Arc<Log>,
+        unasked: Option<u32>,
+    ) -> (Arc<Self>, mpsc::Receiver<Question>) {
         let (questions, receiver) = mpsc::channel(QUESTIONS);
         let router = Self {
             state: Mutex::default(),
@@ -186,6 +141,7 @@ impl Router {
             question_room: Arc::new(Semaphore::new(QUESTION_ROOM as usize)),
             lost: watch::Sender::new(None),
             notices: Notices::default(),
+            pace: Pace::new(unasked),
             trace,
             log: Arc::clone(log),
             next_id: AtomicU64::new(1),
@@ -234,10 +190,19 @@ impl Router {
     }
 
     fn forget(&self, id: u64) {
-        let forgotten = self.lock().pending.remove(&id);
+        let forgotten = {
+            let mut state = self.lock();
+            let forgotten = state.pending.remove(&id);
+            if forgotten.as_ref().is_some_and(|entry| &*entry.method == "tools/call") {
+                state.forsake(id);
+            }
+            forgotten
+        };
         if let Some(entry) = forgotten {
             self.note_end(&entry, End::Nothing, 0);
         }
+        // A question that could be about several may be clear now.
+        self.thinking.tell();
     }
 
     fn note_end(&self, entry: &Pending, end: End, bytes: usize) {
@@ -280,25 +245,22 @@ impl Router {
         self.lost.borrow().clone()
     }
 
-    /// Takes one text of a stream. False if there was no message in it.
+    /// Takes one text of a stream. False if there was nothing in it that anybody waits for.
     pub(crate) fn deliver(&self, text: &Bytes, via: Via) -> bool {
         if let Some(trace) = &self.trace {
             trace.received(text);
         }
-        let mut understood = false;
+        let mut is_awaited = false;
         for message in message::decode(text) {
             match message {
                 Ok(Incoming::Response { id, outcome }) => {
-                    understood = true;
-                    self.answer(id, outcome, via, text.len());
+                    is_awaited |= self.answer(id, outcome, via, text.len());
                 }
                 Ok(Incoming::Request { id, method, params }) => {
-                    understood = true;
                     self.log.was_asked(id.as_str(), &method, text.len());
                     self.ask(id, method, params, via);
                 }
                 Ok(Incoming::Notification { method, params }) => {
-                    understood = true;
                     self.log.said(Direction::Received, &method, text.len());
                     self.notify(method, params, via);
                 }
@@ -308,10 +270,16 @@ impl Router {
                 }
             }
         }
-        understood
+        if is_awaited {
+            self.pace.answered();
+        } else {
+            self.pace.unasked(text.len());
+        }
+        is_awaited
     }
 
-    fn answer(&self, id: AnswerId, outcome: Result<Json, Fault>, via: Via, bytes: usize) {
+    /// False if nobody waited for it.
+    fn answer(&self, id: AnswerId, outcome: Result<Json, Fault>, via: Via, bytes: usize) -> bool {
         let entry = {
             let mut state = self.lock();
             let named = match id {
@@ -331,13 +299,24 @@ impl Router {
         let Some(entry) = entry else {
             self.log.noise(bytes);
             self.stray.fetch_add(1, Ordering::Relaxed);
-            return;
+            self.end_task_of(id, outcome.as_ref().ok());
+            return false;
         };
         self.note_end(&entry, if outcome.is_ok() { End::Ok } else { End::Error }, bytes);
         entry.answer(outcome.map_err(|fault| match fault {
             Fault::Rpc(error) => Cause::Rpc(error),
             Fault::Malformed(why) => Cause::Malformed { why },
         }));
+        true
+    }
+
+    /// An answer came after the call was given up. If it is a task, that goes on for nobody.
+    fn end_task_of(&self, id: AnswerId, result: Option<&Json>) {
+        let AnswerId::Number(id) = id else { return };
+        let Some((task, rules)) = result.and_then(tasks::created) else { return };
+        if self.lock().is_forsaken(id) {
+            self.pass_on(Question::Unwanted { task, rules });
+        }
     }
 
     /// A message over the limit: the request it answers is told at once, if its start names one; else everyone is.
@@ -363,11 +342,15 @@ impl Router {
 
     /// A server that asks faster than anybody can answer loses its questions, not our memory.
     fn ask(&self, id: Json, method: String, params: Option<Json>, via: Via) {
-        let behalf = self.lock().behalf(via);
+        if is_for_clients(&method) {
+            self.notices.push(Notice::Asked);
+        }
+        // A sign of life can be given by anybody.
+        let whose = if method == "ping" { Whose::Nobody } else { self.whose(via) };
         let kib = params.as_ref().map_or(0, Json::len) / 1024 + 1;
         let kib = u32::try_from(kib).unwrap_or(QUESTION_ROOM).min(QUESTION_ROOM);
         match Arc::clone(&self.question_room).try_acquire_many_owned(kib) {
-            Ok(room) => self.pass_on(Question::Ask { id, method, params, behalf, room }),
+            Ok(room) => self.pass_on(Question::Ask { id, method, params, whose, room }),
             // Its number is small enough to keep, so that it is told.
             Err(_) => self.pass_on(Question::NoRoom { id }),
         }
@@ -403,7 +386,45 @@ impl Router {
             (Via::Stream(id), Notice::Log { .. }) if self.lock().is_on_behalf(id) => {
                 self.beat(id, Beat::Said(notice));
             }
+            (Via::Common, Notice::Log { .. }) => {
+                self.meanwhile(&notice);
+                self.notices.push(notice);
+            }
             _ => self.notices.push(notice),
+        }
+    }
+
+    /// Whoever has a request made for them hears of it.
+    fn meanwhile(&self, notice: &Notice) {
+        let state = self.lock();
+        let theirs = state.pending.values().filter(|pending| pending.behalf.is_some());
+        for beats in theirs.filter_map(|pending| pending.beats.as_ref()) {
+            let _full_or_gone = beats.try_send(Beat::Meanwhile(notice.clone()));
+        }
+    }
+
+    /// Who answers a question that came this way, as things are now.
+    pub(crate) fn whose(&self, via: Via) -> Whose {
+        let state = self.lock();
+        let theirs = |behalf: Option<&Behalf>| behalf.cloned().map_or(Whose::Nobody, Whose::Theirs);
+        if let Via::Body(id) | Via::Stream(id) = via {
+            return theirs(state.pending.get(&id).and_then(|pending| pending.behalf.as_ref()));
+        }
+        let mut open: Vec<(u64, &Behalf)> = state
+            .pending
+            .values()
+            .filter_map(|pending| Some((pending.id, pending.behalf.as_ref()?)))
+            .collect();
+        open.sort_unstable_by_key(|(id, _)| *id);
+        let is_asked = |owner: u64| self.thinking.of(Some(owner)).open > 0;
+        let requests: Vec<Open> = open
+            .iter()
+            .map(|(_, behalf)| Open { owner: behalf.owner, is_asked: is_asked(behalf.owner) })
+            .collect();
+        match choose(&requests) {
+            Choice::Nobody => Whose::Nobody,
+            Choice::At(at) => theirs(open.get(at).map(|(_, behalf)| *behalf)),
+            Choice::Unclear => Whose::Unclear,
         }
     }
 
@@ -493,45 +514,12 @@ impl Router {
         self.stray.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Ledger> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    /// Who answers a question that came this way. On a common stream nothing says which request it is about, so it must
-    /// be clear whose it is.
-    fn behalf(&self, via: Via) -> Option<Behalf> {
-        match via {
-            Via::Body(id) | Via::Stream(id) => self.pending.get(&id)?.behalf.clone(),
-            Via::Common => {
-                let mut open: Vec<_> = self
-                    .pending
-                    .iter()
-                    .filter_map(|(id, pending)| Some((id, pending.behalf.as_ref()?)))
-                    .collect();
-                open.sort_by_key(|(id, _)| **id);
-                let (_, last) = open.last()?;
-                open.iter().all(|(_, behalf)| behalf.owner == last.owner).then(|| (*last).clone())
-            }
-        }
-    }
-
-    fn is_on_behalf(&self, id: u64) -> bool {
-        self.pending.get(&id).is_some_and(|pending| pending.behalf.is_some())
-    }
-
-    /// An error without an id on a common stream can only mean the one request that is open.
-    fn only(&mut self) -> Option<Pending> {
-        let mut ids = self.pending.keys();
-        let (Some(&id), None) = (ids.next(), ids.next()) else { return None };
-        self.pending.remove(&id)
-    }
-}
-
-impl Pending {
-    fn answer(self, outcome: Result<Json, Cause>) {
-        // Whoever asked may have gone; then nobody needs the answer.
-        let _gone = self.reply.send(outcome);
-    }
+/// Whether only a client can answer it.
+fn is_for_clients(method: &str) -> bool {
+    matches!(method, "roots/list" | "elicitation/create" | "sampling/createMessage")
 }

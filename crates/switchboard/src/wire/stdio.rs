@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 use tokio::time::timeout;
 
 use super::child::Process;
@@ -21,6 +21,8 @@ use crate::resolve::Child as Launch;
 const QUEUE: usize = 256;
 /// As much is written in one go when several messages wait.
 const BUNDLE: usize = 64 * 1024;
+/// So many messages that nobody waits for are looked at before others have their turn.
+const TURN: usize = 32;
 /// For the exit code, after the output was closed.
 const EXIT_GRACE: Duration = Duration::from_millis(500);
 
@@ -89,14 +91,22 @@ fn append(bundle: &mut BytesMut, frame: &Frame, router: &Router) {
 
 async fn read(mut output: ChildStdout, limit: usize, router: &Router) {
     let mut lines = Lines::new(limit);
+    let mut n_unasked = 0;
     loop {
+        router.pace.rest().await;
         let read = output.read_buf(lines.buffer()).await;
         let is_over = !matches!(read, Ok(1..));
         let next =
             |lines: &mut Lines| if is_over { lines.next().or_else(|| lines.finish()) } else { lines.next() };
         while let Some(line) = next(&mut lines) {
             match line {
-                Line::Line(text) => drop(router.deliver(&text, Via::Common)),
+                Line::Line(text) if router.deliver(&text, Via::Common) => {}
+                Line::Line(_) => {
+                    n_unasked += 1;
+                    if n_unasked % TURN == 0 {
+                        yield_now().await;
+                    }
+                }
                 Line::Overflow { head } => router.overflow(&head, limit),
                 Line::Skipped { .. } => {}
             }

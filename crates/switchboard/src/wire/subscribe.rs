@@ -6,10 +6,10 @@ use tokio::task::JoinHandle;
 
 use super::era::Era;
 use super::error::{Cause, Error};
+use super::ledger::{Beat, Wants};
 use super::link::{Asking, Link};
 use super::message::{self, Params};
 use super::peer::Patience;
-use super::router::{Beat, Wants};
 use crate::json::Json;
 
 /// What to hear of.
@@ -23,6 +23,8 @@ pub struct Interest {
     pub resources: bool,
     /// Changes of these resources.
     pub uris: Vec<String>,
+    /// Changes of these tasks. Only servers of the modern protocol can be asked for them.
+    pub tasks: Vec<String>,
 }
 
 /// A subscription; dropping it ends it.
@@ -118,6 +120,9 @@ impl Link {
         }
         if !interest.uris.is_empty() {
             wanted.insert("resourceSubscriptions".to_owned(), json!(interest.uris));
+        }
+        if !interest.tasks.is_empty() {
+            wanted.insert("taskIds".to_owned(), json!(interest.tasks));
         }
         let (grant, granted) = oneshot::channel();
         let (tell, ended) = watch::channel(false);

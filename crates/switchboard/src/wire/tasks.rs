@@ -12,6 +12,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::time::sleep;
 
+use super::errand::Errand;
 use super::error::{Cause, Error};
 use super::link::{Asking, Shared};
 use super::message::{self, Params};
@@ -44,6 +45,9 @@ struct State<'a> {
     input_requests: Option<&'a RawValue>,
 }
 
+/// A task, and whose errand it is, if it is somebody else's.
+type Task<'a> = (&'a str, Option<&'a Errand>);
+
 /// Where a task stands.
 struct Look {
     id: Option<String>,
@@ -74,9 +78,19 @@ fn look(raw: &Json) -> Result<Look, Error> {
     })
 }
 
+/// The name of a task that was made in place of a result, and by which rules.
+pub(super) fn created(result: &Json) -> Option<(String, Rules)> {
+    let name = |task: &Json| task.get("taskId").and_then(|id| id.text());
+    if let Some(task) = result.get("task") {
+        return Some((name(&task)?, Rules::Handshake));
+    }
+    let is_task = result.get("resultType").and_then(|kind| kind.text()).as_deref() == Some("task");
+    is_task.then(|| name(result)).flatten().map(|name| (name, Rules::Modern))
+}
+
 impl Shared {
-    /// Waits for a task and gives the result of the call it stands for.
-    pub(super) async fn follow_task(&self, created: &Json) -> Result<Json, Error> {
+    /// Waits for a task and gives the result of the call it stands for. What it asks goes to whose errand it is.
+    pub(super) async fn follow_task(&self, created: &Json, errand: Option<&Errand>) -> Result<Json, Error> {
         let mut state = look(created)?;
         let id = state
             .id
@@ -84,25 +98,25 @@ impl Shared {
             .ok_or_else(|| Error::maybe(Cause::Malformed { why: "the task has no id".to_owned() }))?;
         let mut leash = Leash { shared: self, id: &id, is_open: true };
         let followed = match self.rules() {
-            Rules::Handshake => self.follow_handshake_task(&id, &mut state).await,
-            Rules::Modern => self.follow_modern_task(&id, state).await,
+            Rules::Handshake => self.follow_handshake_task((&id, errand), &mut state).await,
+            Rules::Modern => self.follow_modern_task((&id, errand), state).await,
         };
         // Where nothing was learnt of its end, the task may go on for nobody.
         leash.is_open = followed.as_ref().is_err_and(|error| !matches!(error.cause, Cause::Rpc(_)));
         followed
     }
 
-    async fn follow_handshake_task(&self, id: &str, state: &mut Look) -> Result<Json, Error> {
+    async fn follow_handshake_task(&self, task: Task<'_>, state: &mut Look) -> Result<Json, Error> {
         // A task that wants input asks while somebody waits for its result.
         while state.status == "working" || state.status == "submitted" {
             sleep(state.poll).await;
-            *state = look(&self.of_task("tasks/get", id, Patience::of(self.timeout())).await?)?;
+            *state = look(&self.of_task("tasks/get", task, Patience::of(self.timeout())).await?)?;
         }
         let patience = Patience::of(Some(self.limits.longest_call));
-        self.of_task("tasks/result", id, patience).await
+        self.of_task("tasks/result", task, patience).await
     }
 
-    async fn follow_modern_task(&self, id: &str, mut state: Look) -> Result<Json, Error> {
+    async fn follow_modern_task(&self, task: Task<'_>, mut state: Look) -> Result<Json, Error> {
         let mut answered = BTreeSet::new();
         loop {
             match state.status.as_str() {
@@ -113,18 +127,18 @@ impl Shared {
                 }
                 "failed" => return Err(Error::maybe(Cause::Rpc(failure(state.error.as_ref())))),
                 "cancelled" => return Err(Error::maybe(Cause::Rpc(failure(None)))),
-                "input_required" => self.answer_task(id, &state.requests, &mut answered).await?,
+                "input_required" => self.answer_task(task, &state.requests, &mut answered).await?,
                 _ => {}
             }
             sleep(state.poll).await;
-            state = look(&self.of_task("tasks/get", id, Patience::of(self.timeout())).await?)?;
+            state = look(&self.of_task("tasks/get", task, Patience::of(self.timeout())).await?)?;
         }
     }
 
     /// Answers what was not answered before: keys are unique for the life of a task.
     async fn answer_task(
         &self,
-        id: &str,
+        (id, errand): Task<'_>,
         requests: &[(String, Json)],
         answered: &mut BTreeSet<String>,
     ) -> Result<(), Error> {
@@ -132,17 +146,17 @@ impl Shared {
         if new.is_empty() {
             return Ok(());
         }
-        let responses = self.answers(&new).await?;
+        let responses = self.answers(&new, errand).await?;
         answered.extend(new.into_iter().map(|(key, _)| key));
         let params = Params::new().with("taskId", json!(id)).with("inputResponses", responses);
         let mut asking = self.plain("tasks/update", params);
-        asking.name = Some(id);
+        (asking.name, asking.errand) = (Some(id), errand);
         self.ask(asking, &mut |_| {}).await.map(drop)
     }
 
-    async fn of_task(&self, method: &str, id: &str, patience: Patience) -> Result<Json, Error> {
+    async fn of_task(&self, method: &str, (id, errand): Task<'_>, patience: Patience) -> Result<Json, Error> {
         let params = Params::new().with("taskId", json!(id));
-        let asking = Asking { name: Some(id), patience, ..self.plain(method, params) };
+        let asking = Asking { name: Some(id), patience, errand, ..self.plain(method, params) };
         self.ask(asking, &mut |_| {}).await
     }
 }

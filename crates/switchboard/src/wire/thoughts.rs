@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
 /// No request is more patient than this, so older thoughts matter to none.
@@ -20,11 +22,15 @@ pub(crate) struct Thought {
 
 /// What is thought about, by whose requests it is about: an owner's, or those nobody else answers for.
 #[derive(Debug, Default)]
-pub(crate) struct Thoughts(Mutex<HashMap<Option<u64>, Thought>>);
+pub(crate) struct Thoughts {
+    all: Mutex<HashMap<Option<u64>, Thought>>,
+    /// Rings when somebody is asked, has answered, or has nothing under way any more.
+    changed: Notify,
+}
 
 impl Thoughts {
     fn lock(&self) -> MutexGuard<'_, HashMap<Option<u64>, Thought>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn of(&self, owner: Option<u64>) -> Thought {
@@ -36,6 +42,18 @@ impl Thoughts {
         let is_of_use = |thought: &Thought| thought.ended.is_some_and(|ended| ended.elapsed() < KEPT);
         all.retain(|_, thought| thought.open > 0 || is_of_use(thought));
         all.entry(owner).or_default().open += 1;
+        drop(all);
+        self.tell();
+    }
+
+    /// Something is otherwise than before.
+    pub(crate) fn tell(&self) {
+        self.changed.notify_waiters();
+    }
+
+    /// Rings at the next change from now on.
+    pub(crate) fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
     }
 
     pub(crate) fn end(&self, owner: Option<u64>) {
@@ -43,6 +61,8 @@ impl Thoughts {
         let thought = all.entry(owner).or_default();
         thought.open = thought.open.saturating_sub(1);
         thought.ended = Some(Instant::now());
+        drop(all);
+        self.tell();
     }
 }
 

@@ -14,7 +14,8 @@ use crate::{call, count, echo, eventually, header, lines, open, rpc, said};
 const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 fn interest() -> Interest {
-    Interest { tools: true, prompts: false, resources: false, uris: vec!["mem://a".to_owned()] }
+    let uris = vec!["mem://a".to_owned()];
+    Interest { tools: true, uris, ..Interest::default() }
 }
 
 #[tokio::test]

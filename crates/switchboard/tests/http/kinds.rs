@@ -79,6 +79,7 @@ async fn a_whole_conversation_on_the_older_kind() {
     // A question of the server, answered by a POST of ours: nobody is there, so it is declined.
     let asked = call(&link, "ask", json!({})).await.unwrap();
     assert_eq!(said(&asked), r#"{"action":"decline"}"#);
+    assert_eq!(link.notice().await, Notice::Asked);
     link.ping().await.unwrap();
     assert_eq!(link.notice().await, Notice::ToolsChanged);
     assert_eq!(verbs(&fake, "GET").len(), 1);

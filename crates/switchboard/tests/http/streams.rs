@@ -318,6 +318,17 @@ async fn the_server_asks_on_its_own_stream() {
 }
 
 #[tokio::test]
+async fn what_was_said_between_two_streams_is_asked_for() {
+    // Without an id of an event nothing can be taken up again.
+    let script = json!({"session": true, "on": {"GET": {"times": [
+        [{"sse": [{"retry": 10}]}],
+        [{"sse": [{"hang": true}]}],
+    ]}}});
+    let (_fake, link) = open(script).await;
+    assert_eq!(link.notice().await, Notice::SessionRenewed);
+}
+
+#[tokio::test]
 async fn notices_come_on_the_stream_of_the_server_across_its_ends() {
     let changed = |what: &str| json!({"data": {"jsonrpc": "2.0", "method": format!("notifications/{what}/list_changed")}});
     let script = json!({"session": true, "on": {"GET": {"times": [

@@ -7,6 +7,7 @@ mod consent;
 mod corpus;
 mod edit;
 mod examples;
+mod install;
 mod mutated;
 mod places;
 mod precedence;

@@ -104,7 +104,7 @@ async fn everything(link: &Link) {
     let context = Json::from(json!({"arguments": {"y": "z"}}));
     link.complete(&template, ("x", "v"), Some(&context)).await.unwrap();
     let uris = vec!["test://a".to_owned()];
-    let interest = Interest { tools: true, prompts: true, resources: true, uris };
+    let interest = Interest { tools: true, prompts: true, resources: true, uris, tasks: Vec::new() };
     drop(link.subscribe(&interest).await.unwrap());
     link.ping().await.unwrap();
     link.roots_changed().await.unwrap();

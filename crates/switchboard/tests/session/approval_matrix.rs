@@ -182,7 +182,7 @@ fn denier(error: &CallError) -> &'static str {
         Denier::Rule(_) => ("rule", "the settings deny", "settings.json"),
         Denier::User => ("user", "Error: the user said no: not now", "ask the user"),
         Denier::Nobody => ("nobody", "nobody is there to ask", "--allow"),
-        Denier::Scope => panic!(),
+        Denier::Unasked(_) | Denier::Scope => panic!(),
     };
     assert!(text.contains(said) && hint.contains(hinted), "{text} ({hint})");
     assert_eq!(text.contains("user said") || text.contains("cancel"), word == "user", "{text}");

@@ -71,6 +71,24 @@ async fn the_catalog_is_published_when_it_is_another_one_and_only_then() {
 }
 
 #[tokio::test]
+async fn what_changed_before_changes_are_told_is_seen_all_the_same() {
+    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+    let list =
+        |tools: Vec<serde_json::Value>| json!([{"result": {"tools": tools, "resultType": "complete"}}]);
+    let capabilities = json!({"tools": {"listChanged": true}});
+    // It changes between the first list and the subscription, so nobody is told.
+    let lists = json!({"times": [list(vec![tool("a")]), list(vec![tool("a"), tool("b")])]});
+    let script = json!({"era": "modern", "capabilities": capabilities, "on": {"tools/list": lists}});
+    let world = World::new().stdio("s", script, json!({}));
+    let session = ready(&world).await;
+    let mut catalog = session.watch_catalog();
+    let has_both = |catalog: &std::sync::Arc<switchboard::catalog::Catalog>| catalog.tools.len() == 2;
+    within(catalog.wait_for(has_both)).await.unwrap();
+    assert_eq!(world.asked("s", "subscriptions/listen"), 1);
+    session.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_reload_tells_what_it_did_and_after_the_end_it_does_nothing() {
     let mut world = World::new()
         .stdio("kept", json!({}), json!({}))

@@ -78,3 +78,36 @@ async fn a_file_of_a_tool_that_was_not_there_is_told() {
     assert!(session.preview_reload().await.is_empty(), "it starts nothing");
     session.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_file_of_ones_own_that_breaks_stops_nothing_and_switches_nothing_on() {
+    let world = World::new().stdio("mine", json!({}), json!({}));
+    let theirs = World::new().stdio("theirs", json!({}), json!({}));
+    let server = json!({"command": fake_server(), "args": [theirs.script("theirs").path()]});
+    world.sandbox.write(".mcp.json", json!({"mcpServers": {"theirs": server}}).to_string());
+    approve(&world, "theirs");
+    let file = "~/.switchboard/mcp.json";
+    let mut whole: serde_json::Value = serde_json::from_str(&world.sandbox.read(file)).unwrap();
+    whole["disabledServers"] = json!(["theirs"]);
+    let whole = whole.to_string();
+    world.sandbox.write(file, &whole);
+    let session = world.ready().await;
+    for broken in [&whole[..whole.len() / 2], ""] {
+        world.sandbox.write(file, broken);
+        let preview = session.preview_reload().await;
+        let changes = session.reload().await;
+        assert_eq!(changes, preview, "it does what it said");
+        assert_eq!(changes.kept, ["mine"], "{broken}: {changes:?}");
+        assert!(changes.added.is_empty() && changes.removed.is_empty(), "{broken}: {changes:?}");
+        assert_eq!(status(&session, "mine"), "connected");
+        let path = world.sandbox.path(file);
+        let is_told = |problem: &switchboard::problem::Problem| {
+            problem.origin.as_ref().is_some_and(|origin| origin.path.as_deref() == Some(path.as_path()))
+        };
+        assert!(session.discovery().problems.iter().any(is_told), "{broken}");
+    }
+    world.sandbox.write(file, "{}");
+    let changes = session.reload().await;
+    assert_eq!((changes.removed, changes.added), (vec!["mine".to_owned()], vec!["theirs".to_owned()]));
+    session.shutdown().await;
+}

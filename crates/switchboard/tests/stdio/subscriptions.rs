@@ -7,7 +7,13 @@ use switchboard::wire::{Cause, Interest};
 use crate::kit::{assert_works, heard, open, open_on, params, patient_for};
 
 fn interest() -> Interest {
-    Interest { tools: true, prompts: true, resources: false, uris: vec!["note://1".into()] }
+    Interest {
+        tools: true,
+        prompts: true,
+        resources: false,
+        uris: vec!["note://1".into()],
+        tasks: Vec::new(),
+    }
 }
 
 fn updated(uri: &str) -> Value {

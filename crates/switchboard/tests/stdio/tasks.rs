@@ -142,3 +142,31 @@ async fn a_task_where_none_may_be_is_told() {
     let error = link.read("a://b").await.unwrap_err();
     assert!(matches!(error.cause, Cause::Malformed { .. }), "{error}");
 }
+
+#[tokio::test]
+async fn a_task_that_is_made_after_the_call_was_given_up_is_cancelled() {
+    // It makes the task only when it is told that the call is no longer needed: the answer is too late.
+    let late = |script: Value, created: Value| {
+        let mut script = script;
+        let answer = json!({"jsonrpc": "2.0", "id": "$params.requestId", "result": created});
+        script["on"]["tools/call"] = json!([{"silent": true}]);
+        script["on"]["notifications/cancelled"] = json!([{"message": answer}]);
+        script
+    };
+    let state = json!({"taskId": "t1", "status": "working", "ttl": 60000});
+    let old = late(handshake(handshake_state("working"), json!([])), json!({"task": state}));
+    let new = late(
+        modern(modern_state("working", json!({}))),
+        json!({"resultType": "task", "taskId": "t1", "status": "working"}),
+    );
+    for script in [old, new] {
+        let (script, link) = open(script).await;
+        link.tools().await.unwrap();
+        let tool = if script.methods().iter().any(|method| method == "initialize") { "long" } else { "echo" };
+        tokio::select! {
+            result = call(&link, tool, json!({})) => panic!("{result:?}"),
+            _ = heard(&script, "tools/call") => {}
+        }
+        assert_eq!(heard(&script, "tasks/cancel").await["params"]["taskId"], "t1");
+    }
+}

@@ -1,13 +1,12 @@
 //! Opens and replaces the store's files: no link is followed, nothing is used that others could read or change.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-
-use atomic_write_file::AtomicWriteFile;
 
 use super::StoreError;
 use crate::config::write::WriteError;
+use crate::replace;
 
 /// The directory, made if need be, for us alone.
 pub(super) fn make_dir(dir: &Path) -> Result<(), StoreError> {
@@ -44,6 +43,11 @@ pub(super) fn check_dir(dir: &Path) -> Result<(), StoreError> {
         return Err(StoreError::DirTooOpen { path });
     }
     Ok(())
+}
+
+/// Whether there is nothing at a path.
+pub(super) fn is_absent_at(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| is_absent(&error))
 }
 
 /// What is in a directory, in the order of the names. One that is not there is empty.
@@ -86,25 +90,13 @@ pub(super) fn lockable(path: &Path) -> Result<File, StoreError> {
 
 /// Puts a text in the place of a file. Whoever looks sees the old or the new, also after a crash.
 pub(super) fn replace(path: &Path, text: &str) -> Result<(), StoreError> {
-    let failed = |error| StoreError::from(WriteError::of(path, error));
-    let mut options = AtomicWriteFile::options();
-    #[cfg(unix)]
-    {
-        use atomic_write_file::unix::OpenOptionsExt as _;
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.preserve_mode(false).preserve_owner(false).mode(0o600);
-    }
-    let mut file = options.open(path).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    file.commit().map_err(failed)
+    Ok(replace::privately(path, text.as_bytes()).map_err(|why| WriteError::unplaced(path, why))?)
 }
 
 /// Makes sure that the disk knows which files there are.
 pub(super) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
-    if cfg!(unix) {
-        File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| WriteError::of(dir, error))?;
-    }
-    Ok(())
+    let unplaced = |error| WriteError::unplaced(dir, replace::Unplaced::New(error));
+    Ok(replace::sync_dir(dir).map_err(unplaced)?)
 }
 
 /// A regular file of our own, opened; `None` if there is none.

@@ -1,6 +1,7 @@
 //! A lock that other processes see: a file that stays, locked as long as the guard lives or its process does.
 
 use std::fs::{File, TryLockError};
+use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,6 +26,7 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) => return Ok(Self { file }),
                 Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(TryLockError::Error(error)) => return Err(WriteError::of(path, error).into()),
             }
             let Some(left) = patience.checked_sub(started.elapsed()).filter(|left| !left.is_zero()) else {

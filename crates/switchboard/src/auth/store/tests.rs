@@ -17,7 +17,7 @@ use crate::problem::Explain as _;
 
 const LONG: Duration = Duration::from_mins(1);
 
-fn store() -> (TempDir, Store) {
+pub(super) fn store() -> (TempDir, Store) {
     let home = tempfile::tempdir().unwrap();
     let store = at(home.path());
     (home, store)
@@ -35,7 +35,7 @@ fn login_of(kept: &mut Kept) -> &mut Login {
 }
 
 /// A credential whose parts tell whether they were written together.
-fn numbered(generation: u64) -> Kept {
+pub(super) fn numbered(generation: u64) -> Kept {
     let mut kept = example::kept();
     let login = login_of(&mut kept);
     login.generation = generation;
@@ -54,7 +54,7 @@ fn mode(path: &Path) -> u32 {
     path.symlink_metadata().unwrap().mode() & 0o7777
 }
 
-fn set_mode(path: &Path, mode: u32) {
+pub(super) fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
@@ -536,7 +536,7 @@ fn what_a_killed_writer_left_is_cleared_away() {
     let kept = example::kept();
     store.write(&kept).unwrap();
     let key = kept.id.key();
-    fs::write(store.dir.join(format!(".{key}.json.aB3dE9")), "half").unwrap();
+    fs::write(store.dir.join(format!(".{key}.json.switchboard-12-0")), "half").unwrap();
     let others = [format!(".{key}.json.swp"), format!("{key}.json.backup")];
     for name in &others {
         fs::write(store.dir.join(name), "mine").unwrap();

@@ -1,4 +1,4 @@
-//! Adds, changes, removes and switches servers in our own files. Other tools' files are never written.
+//! Adds, changes, removes and switches servers in our own files. Other tools' files are for `install`.
 //!
 //! In: a file and what to change. Out: the same file with that one node changed, or an error and the file as it
 //! was. The change of the text is pure (`splice`), the change of the file is `write::update`.
@@ -9,10 +9,11 @@ mod splice;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub use redacted::redacted;
 pub use rules::SettingsFile;
+pub(crate) use splice::plain;
 pub use splice::{Document, Edit, Refusal, apply};
 
 use super::file::ServerEntry;
@@ -148,6 +149,20 @@ impl OwnFile {
         servers: &[(&str, &ServerEntry)],
         if_exists: IfExists,
     ) -> Result<String, EditError> {
+        let servers: Vec<_> = servers
+            .iter()
+            .map(|(name, entry)| ((*name).to_owned(), serde_json::to_value(entry).unwrap_or_default()))
+            .collect();
+        self.with_values(text, &servers, if_exists)
+    }
+
+    /// The text with entries added that hold more than we know.
+    pub fn with_values(
+        &self,
+        text: Option<&str>,
+        servers: &[(String, Value)],
+        if_exists: IfExists,
+    ) -> Result<String, EditError> {
         let document = self.read(text)?;
         let mut edits = Vec::new();
         if text.is_none() && self.kind == Kind::Servers {
@@ -157,11 +172,36 @@ impl OwnFile {
             validate::name(name).map_err(EditError::Name)?;
             let path = self.entry_path(&document, name)?;
             if document.contains(&path) && if_exists == IfExists::Refuse {
-                return Err(EditError::Exists { name: (*name).to_owned(), path: self.path.clone() });
+                return Err(EditError::Exists { name: name.clone(), path: self.path.clone() });
             }
-            edits.push(Edit::Set(path, serde_json::to_value(entry).unwrap_or_default()));
+            edits.push(Edit::Set(path, entry.clone()));
         }
         self.edit(&document, &edits)
+    }
+
+    /// The text without these servers; those that are not there are fine.
+    pub fn without(&self, text: Option<&str>, names: &[&str]) -> Result<String, EditError> {
+        let document = self.read(text)?;
+        let paths = names.iter().map(|name| self.entry_path(&document, name));
+        let edits = paths.map(|path| path.map(Edit::Remove)).collect::<Result<Vec<_>, _>>()?;
+        self.edit(&document, &edits)
+    }
+
+    /// What the text says of a server.
+    pub fn entry(&self, text: Option<&str>, name: &str) -> Result<Option<Value>, EditError> {
+        let document = self.read(text)?;
+        let path = self.entry_path(&document, name)?;
+        Ok(document.at(&path).cloned())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Who may read it when it is made anew.
+    pub fn privacy(&self) -> Privacy {
+        self.privacy
     }
 
     /// Whether the text has a server of this name.
@@ -183,17 +223,17 @@ impl OwnFile {
     pub fn switch(&self, name: &str, to: Switch) -> Result<(), EditError> {
         self.update(|text| {
             let document = self.read(text)?;
-            let entry = self.existing(&document, name)?;
-            let field = |field: &str| [entry.as_slice(), &[field.to_owned()]].concat();
-            let (enabled, disabled) = (field("enabled"), field("disabled"));
-            let has_disabled = document.contains(&disabled);
-            let mut edits = Vec::new();
-            if document.contains(&enabled) || (to == Switch::Off && !has_disabled) {
-                edits.push(Edit::Set(enabled, json!(to == Switch::On)));
-            }
-            if has_disabled {
-                edits.push(Edit::Set(disabled, json!(to == Switch::Off)));
-            }
+            self.edit(&document, &self.entry_switch(&document, name, to)?)
+        })
+    }
+
+    /// Switches a server on or off in its own entry, and takes it out of the lists of our user file, which is this one:
+    /// a switch in a list would count more than the entry.
+    pub fn switch_here(&self, name: &str, to: Switch) -> Result<(), EditError> {
+        self.update(|text| {
+            let document = self.read(text)?;
+            let mut edits = self.entry_switch(&document, name, to)?;
+            edits.extend(list_switch(&document, name, (to, to)));
             self.edit(&document, &edits)
         })
     }
@@ -202,27 +242,23 @@ impl OwnFile {
     pub fn switch_foreign(&self, name: &str, to: Switch, declared: &Conduct) -> Result<(), EditError> {
         self.update(|text| {
             let document = self.read(text)?;
-            let mut edits = Vec::new();
-            // Only what differs from the tool's own word is written down.
-            let off = to == Switch::Off && declared.enabled == Switch::On;
-            let on = to == Switch::On && declared.enabled == Switch::Off;
-            for (key, wanted) in [("disabledServers", off), ("enabledServers", on)] {
-                let before = document.strings(key);
-                let mut after: Vec<String> =
-                    before.iter().filter(|listed| *listed != name).cloned().collect();
-                if wanted {
-                    after.push(name.to_owned());
-                }
-                after.sort();
-                after.dedup();
-                if after == before {
-                    continue;
-                }
-                let path = vec![key.to_owned()];
-                edits.push(if after.is_empty() { Edit::Remove(path) } else { Edit::Set(path, json!(after)) });
-            }
-            self.edit(&document, &edits)
+            self.edit(&document, &list_switch(&document, name, (declared.enabled, to)))
         })
+    }
+
+    fn entry_switch(&self, document: &Document<'_>, name: &str, to: Switch) -> Result<Vec<Edit>, EditError> {
+        let entry = self.existing(document, name)?;
+        let field = |field: &str| [entry.as_slice(), &[field.to_owned()]].concat();
+        let (enabled, disabled) = (field("enabled"), field("disabled"));
+        let has_disabled = document.contains(&disabled);
+        let mut edits = Vec::new();
+        if document.contains(&enabled) || (to == Switch::Off && !has_disabled) {
+            edits.push(Edit::Set(enabled, json!(to == Switch::On)));
+        }
+        if has_disabled {
+            edits.push(Edit::Set(disabled, json!(to == Switch::Off)));
+        }
+        Ok(edits)
     }
 
     fn update(&self, change: impl Fn(Option<&str>) -> Result<String, EditError>) -> Result<(), EditError> {
@@ -258,4 +294,26 @@ impl OwnFile {
     fn refused(&self, refusal: Refusal) -> EditError {
         WriteError::Content { path: self.path.clone(), line: refusal.line, what: refusal.what }.into()
     }
+}
+
+/// The lists with or without a server that is declared to be on or off. Only what differs is written down.
+fn list_switch(document: &Document<'_>, name: &str, (declared, to): (Switch, Switch)) -> Vec<Edit> {
+    let off = to == Switch::Off && declared == Switch::On;
+    let on = to == Switch::On && declared == Switch::Off;
+    let mut edits = Vec::new();
+    for (key, wanted) in [("disabledServers", off), ("enabledServers", on)] {
+        let before = document.strings(key);
+        let mut after: Vec<String> = before.iter().filter(|listed| *listed != name).cloned().collect();
+        if wanted {
+            after.push(name.to_owned());
+        }
+        after.sort();
+        after.dedup();
+        if after == before {
+            continue;
+        }
+        let path = vec![key.to_owned()];
+        edits.push(if after.is_empty() { Edit::Remove(path) } else { Edit::Set(path, json!(after)) });
+    }
+    edits
 }

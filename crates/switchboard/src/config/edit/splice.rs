@@ -119,7 +119,7 @@ fn object(root: Option<&Node<'_>>) -> Result<Value, Refusal> {
     if value.is_object() { Ok(value) } else { Err(Refusal::new("it does not hold an object")) }
 }
 
-fn plain(node: &Node<'_>) -> Value {
+pub(crate) fn plain(node: &Node<'_>) -> Value {
     match &node.value {
         // JSON has no other kinds of values.
         Tree::Null | Tree::Odd(_) => Value::Null,

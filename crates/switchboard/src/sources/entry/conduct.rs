@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::dialect::{Meaning, Unit};
 use super::super::tree::{Node, Value};
 use super::Reader;
-use crate::declared::{Approval, Limit, Switch};
+use crate::declared::{Approval, Limit, Share, Switch};
 use crate::problem::{Code, Problem};
 use crate::provider::Provider;
 use crate::visible::excerpt;
@@ -59,6 +59,10 @@ impl Reader<'_> {
             },
             Meaning::Required => self.declared.conduct.required = self.flag(key, node),
             Meaning::Lazy => self.declared.conduct.lazy = self.flag(key, node),
+            Meaning::Share => match node.text().and_then(Share::from_word) {
+                Some(share) => self.declared.conduct.share = share,
+                None => self.ignore(key, node, "`auto` or `client`"),
+            },
             Meaning::Description => match node.text() {
                 Some(text) => self.declared.conduct.description = Some(text.to_owned()),
                 None => self.ignore(key, node, "a string"),

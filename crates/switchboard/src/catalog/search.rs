@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use switchboard::catalog::Entry;
+
+use super::build::Entry;
 
 /// How fast more of the same word stops to count.
 const K1: f64 = 1.2;
@@ -14,8 +15,17 @@ const SUMMARY: usize = 400;
 /// Keys of a schema that are looked at.
 const MOST_KEYS: usize = 200;
 
-/// The names of the tools that fit best, best first; equals by name.
-pub fn search<'a>(tools: &[&'a Entry], query: &str, most: usize) -> Vec<&'a str> {
+/// A tool that fits, and how well.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ranked<'a> {
+    /// The tool.
+    pub entry: &'a Entry,
+    /// More is better; it says nothing beyond one search.
+    pub score: f64,
+}
+
+/// The tools that fit best, best first; equals by name.
+pub fn search<'a>(tools: &[&'a Entry], query: &str, most: usize) -> Vec<Ranked<'a>> {
     let texts: Vec<BTreeMap<String, f64>> = tools.iter().map(|entry| weights(entry)).collect();
     let lengths: Vec<f64> = texts.iter().map(|text| text.values().sum()).collect();
     #[expect(clippy::cast_precision_loss, reason = "there are no 2^52 tools")]
@@ -24,7 +34,7 @@ pub fn search<'a>(tools: &[&'a Entry], query: &str, most: usize) -> Vec<&'a str>
     let mut wanted = words(query);
     wanted.sort();
     wanted.dedup();
-    let mut ranked: Vec<(f64, &str)> = Vec::new();
+    let mut ranked: Vec<Ranked<'a>> = Vec::new();
     for ((entry, text), length) in tools.iter().zip(&texts).zip(&lengths) {
         let score: f64 = wanted
             .iter()
@@ -37,11 +47,14 @@ pub fn search<'a>(tools: &[&'a Entry], query: &str, most: usize) -> Vec<&'a str>
             })
             .sum();
         if score > 0.0 {
-            ranked.push((score, entry.name.as_str()));
+            ranked.push(Ranked { entry, score });
         }
     }
-    ranked.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(other.1)));
-    ranked.into_iter().take(most).map(|(_, name)| name).collect()
+    ranked.sort_by(|one, other| {
+        other.score.total_cmp(&one.score).then_with(|| one.entry.name.cmp(&other.entry.name))
+    });
+    ranked.truncate(most);
+    ranked
 }
 
 /// The words of a tool, the telling ones weighing more.
@@ -79,7 +92,7 @@ fn schema_keys(schema: &Value, keys: &mut Vec<String>) {
 
 /// Words in lower case: split at everything that is no letter or digit, and inside `snake_case` and `camelCase`. A plural
 /// is the same word.
-pub(crate) fn words(text: &str) -> Vec<String> {
+fn words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut word = String::new();
     let mut before: Option<char> = None;
@@ -120,8 +133,17 @@ fn singular(word: &str) -> String {
 mod tests {
     use proptest::prelude::*;
 
+    use serde_json::json;
+
     use super::*;
-    use crate::block::sample::entry;
+    use crate::catalog::sample::catalog;
+    use crate::declared::Conduct;
+
+    fn tool(name: &str, description: &str, keys: &[&str]) -> Value {
+        let properties: serde_json::Map<String, Value> =
+            keys.iter().map(|key| ((*key).to_owned(), json!({"type": "string"}))).collect();
+        json!({"name": name, "description": description, "inputSchema": {"type": "object", "properties": properties}})
+    }
 
     #[test]
     fn words_are_split_where_people_see_them() {
@@ -137,19 +159,31 @@ mod tests {
 
     #[test]
     fn the_best_comes_first() {
-        let tools = [
-            entry("github", "create_issue", "Opens a new issue in a repository", &["title", "body"]),
-            entry("github", "list_issues", "Lists the issues of a repository", &["state"]),
-            entry("files", "read_text_file", "Reads a file as text", &["path"]),
-            entry("files", "writeFile", "Writes a file", &["path", "content"]),
-            entry("mail", "send", "Sends a message to somebody", &["recipient", "subject"]),
-        ];
-        let tools: Vec<&Entry> = tools.iter().collect();
-        let first = |query: &str| search(&tools, query, 5).first().copied().unwrap_or("");
+        let of = |server: &'static str, tools: Value| (server, Conduct::default(), tools);
+        let all = catalog(&[
+            of(
+                "github",
+                json!([
+                    tool("create_issue", "Opens a new issue in a repository", &["title", "body"]),
+                    tool("list_issues", "Lists the issues of a repository", &["state"]),
+                ]),
+            ),
+            of(
+                "files",
+                json!([
+                    tool("read_text_file", "Reads a file as text", &["path"]),
+                    tool("writeFile", "Writes a file", &["path", "content"]),
+                ]),
+            ),
+            of("mail", json!([tool("send", "Sends a message to somebody", &["recipient", "subject"])])),
+        ]);
+        let tools: Vec<&Entry> = all.tools.iter().collect();
+        let first =
+            |query: &str| search(&tools, query, 5).first().map_or("", |ranked| ranked.entry.name.as_str());
         assert_eq!(first("create an issue"), "mcp_github_create_issue");
         assert_eq!(first("list all issues"), "mcp_github_list_issues");
         assert_eq!(first("read text"), "mcp_files_read_text_file");
-        assert_eq!(first("write a file"), "mcp_files_writeFile");
+        assert_eq!(first("write a file"), "mcp_files_writefile");
         assert_eq!(first("subject recipient"), "mcp_mail_send", "arguments count");
         assert_eq!(first("weather"), "");
         assert_eq!(search(&tools, "file", 1).len(), 1);
@@ -162,7 +196,8 @@ mod tests {
             query in "[a-z]{1,4}( [a-z]{1,4}){0,3}",
             seed in any::<u64>(),
         ) {
-            let tools: Vec<Entry> = names.iter().map(|name| entry("s", name, name, &[])).collect();
+            let tools: Vec<Value> = names.iter().map(|name| tool(name, name, &[])).collect();
+            let tools = catalog(&[("s", Conduct::default(), json!(tools))]).tools;
             let mut shuffled: Vec<&Entry> = tools.iter().collect();
             let n = shuffled.len();
             for i in 0..n {
