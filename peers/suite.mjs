@@ -1,4 +1,4 @@
-// Runs every server scenario of the official conformance suite, each alone, and prints which pass.
+// Runs every server scenario of the official conformance suite, and prints which pass.
 //
 //     suite.mjs [NAME=]URL...          one column of results a server
 //     suite.mjs --scored URL...        only what counts for a revision
@@ -67,37 +67,43 @@ function scored(revision) {
     }
 }
 
-async function check(url, { scenario, revision }) {
+/// What came of scenarios, by their names: of one, or of all that belong to a revision.
+async function check(url, revision, flags) {
     const directory = mkdtempSync(join(tmpdir(), 'suite-'));
-    const { output } = await run([
-        'server',
-        '--url',
-        url,
-        '--scenario',
-        scenario,
-        '--spec-version',
-        revision,
-        '--force',
-        '-o',
-        directory
-    ]);
     try {
-        const [results] = readdirSync(directory);
-        const checks = JSON.parse(readFileSync(join(directory, results, 'checks.json'), 'utf8'));
-        // That messages are well-formed is no sign that anything was tried.
-        const counted = checks.filter(({ id, status }) => status === 'FAILURE' || id !== 'wire-schema-valid');
-        const count = status => counted.filter(check => check.status === status).length;
-        const bad = checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING');
-        return { good: count('SUCCESS'), skipped: count('SKIPPED'), bad };
-    } catch {
-        return {
-            good: 0,
-            skipped: 0,
-            bad: [{ id: 'suite', status: 'FAILURE', errorMessage: output.trim().slice(-600) }]
-        };
+        const { output } = await run(['server', '--url', url, '--spec-version', revision, '-o', directory, ...flags]);
+        const found = readdirSync(directory).map(name => [
+            /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name)[1],
+            judge(JSON.parse(readFileSync(join(directory, name, 'checks.json'), 'utf8')))
+        ]);
+        return { found: Object.fromEntries(found), output };
     } finally {
         rmSync(directory, { recursive: true });
     }
+}
+
+function judge(checks) {
+    // That messages are well-formed is no sign that anything was tried.
+    const counted = checks.filter(({ id, status }) => status === 'FAILURE' || id !== 'wire-schema-valid');
+    const count = status => counted.filter(check => check.status === status).length;
+    const bad = checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING');
+    return { good: count('SUCCESS'), skipped: count('SKIPPED'), bad };
+}
+
+/// What came of the rows of a revision at one server. Those that the suite leaves out are run one by one.
+async function column(url, revision, rows) {
+    const { found } = values.only ? { found: {} } : await check(url, revision, ['--suite', 'all']);
+    const results = [];
+    for (const { scenario } of rows) {
+        if (!found[scenario]) {
+            const alone = await check(url, revision, ['--scenario', scenario, '--force']);
+            const errorMessage = alone.output.trim().slice(-600);
+            const lost = { good: 0, skipped: 0, bad: [{ id: 'suite', status: 'FAILURE', errorMessage }] };
+            found[scenario] = alone.found[scenario] ?? lost;
+        }
+        results.push(found[scenario]);
+    }
+    return results;
 }
 
 const passes = ({ good, bad }) => bad.length === 0 && good > 0;
@@ -114,9 +120,13 @@ const rows = all.filter(
     ({ scenario, revision, isScored }) =>
         scenario.includes(values.only) && revision.includes(values.revision) && (isScored || !values.scored)
 );
-for (const row of rows) {
-    row.results = await Promise.all(servers.map(({ url }) => check(url, row)));
-    process.stderr.write(`${row.revision} ${row.scenario}: ${row.results.map(shown).join(', ')}\n`);
+for (const revision of REVISIONS) {
+    const of = rows.filter(row => row.revision === revision);
+    const columns = await Promise.all(servers.map(({ url }) => column(url, revision, of)));
+    for (const [at, row] of of.entries()) {
+        row.results = columns.map(results => results[at]);
+        process.stderr.write(`${revision} ${row.scenario}: ${row.results.map(shown).join(', ')}\n`);
+    }
 }
 
 console.log(`| scenario | revision | scored | ${servers.map(({ name }) => name).join(' | ')} |`);

@@ -5,6 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use switchboard::Provider;
 
+mod gateway;
+
+pub(crate) use gateway::{Install, Serve, ToolArg, Uninstall};
+
 /// The MCP runtime for coding agents: every server you have configured, in any tool.
 #[derive(Debug, Parser)]
 #[command(name = "switchboard", version, propagate_version = true)]
@@ -141,6 +145,14 @@ pub(crate) enum Command {
         #[arg(value_name = "NAME")]
         name: String,
     },
+    /// Have running sessions and gateways read the configuration again and restart only what changed
+    Reload,
+    /// Have running sessions and gateways start a server anew
+    Reconnect {
+        /// Name of the server
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
     /// Approve servers as they are defined now; a changed definition asks again
     Trust(Trust),
     /// Take approvals back
@@ -159,6 +171,21 @@ pub(crate) enum Command {
         /// Also connect to every approved server
         #[arg(long)]
         connect: bool,
+        /// Write all there is to know into a file for whoever helps, without secrets
+        #[arg(
+            long,
+            value_name = "FILE",
+            value_hint = ValueHint::FilePath,
+            num_args = 0..=1,
+            default_missing_value = "switchboard-report.json"
+        )]
+        report: Option<PathBuf>,
+    },
+    /// Print a manual page
+    Man {
+        /// Of this command; without one, of the program
+        #[arg(value_name = "COMMAND")]
+        command: Option<String>,
     },
     /// Print the completion script for a shell
     Completions {
@@ -168,6 +195,10 @@ pub(crate) enum Command {
     },
     /// Be one MCP server that fronts all the others
     Serve(Serve),
+    /// Put the gateway into another tool's file, and move that tool's servers behind it
+    Install(Install),
+    /// Take the gateway out of a tool's file again, and put its servers back
+    Uninstall(Uninstall),
     /// Be a built-in server on standard input and output
     #[command(hide = true)]
     Builtin {
@@ -186,31 +217,6 @@ pub(crate) enum Command {
         #[arg(value_enum, default_value = "mcp")]
         file: SchemaArg,
     },
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  switchboard serve                          for a client that starts it as a program
-  switchboard serve --http                   over HTTP, on this machine only
-  switchboard serve --http 0.0.0.0:8080 --token \"$TOKEN\" --host gate.example
-  switchboard serve --only time --raw-names  one server under its own names")]
-pub(crate) struct Serve {
-    /// Serve over HTTP at /mcp instead of standard input and output
-    #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
-    pub(crate) http: Option<String>,
-    /// What clients have to send as `Authorization: Bearer TOKEN`; needed beyond this machine
-    #[arg(long, requires = "http")]
-    pub(crate) token: Option<String>,
-    /// Another name this machine is reached by
-    #[arg(long, value_name = "HOST", requires = "http")]
-    pub(crate) host: Vec<String>,
-    /// Only these servers
-    #[arg(long, value_name = "NAME", num_args = 1..)]
-    pub(crate) only: Vec<String>,
-    /// Leave names and addresses as the server has them; for one server
-    #[arg(long)]
-    pub(crate) raw_names: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use switchboard::config::edit::EditError;
 use switchboard::config::write::WriteError;
+use switchboard::install::InstallError;
 use switchboard::visible::excerpt;
 use switchboard::{Env, Explain};
 
@@ -72,6 +73,11 @@ impl CommandError {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.words.hint = Some(hint.into());
         self
+    }
+
+    /// What somebody could do about it.
+    pub(crate) fn what_to_do(&self) -> Option<String> {
+        self.words.hint.clone()
     }
 
     /// Whether the name of something leads nowhere.
@@ -146,6 +152,18 @@ impl From<EditError> for CommandError {
             | EditError::Invalid { .. }
             | EditError::Exists { .. }
             | EditError::Missing { .. } => Self::explained(Kind::Usage, &error),
+        }
+    }
+}
+
+impl From<InstallError> for CommandError {
+    fn from(error: InstallError) -> Self {
+        match error {
+            InstallError::Edit(error) => error.into(),
+            InstallError::Write(error) => error.into(),
+            InstallError::Exists { .. } | InstallError::Unusual { .. } => {
+                Self::explained(Kind::Usage, &error)
+            }
         }
     }
 }

@@ -5,11 +5,14 @@ mod args;
 mod ask;
 mod commands;
 mod complete;
+mod control;
 mod error;
 mod printer;
 mod progress;
 mod report;
 mod shell;
+#[cfg(unix)]
+mod socket;
 mod table;
 mod telemetry;
 mod terminal;

@@ -144,6 +144,9 @@ pub(crate) struct ConsentRow {
 #[derive(Debug, Serialize)]
 pub(crate) struct Status {
     pub(crate) servers: Vec<StatusRow>,
+    /// Sessions and gateways that run, with how servers stand there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) running: Vec<serde_json::Value>,
 }
 
 /// One server's status.

@@ -168,7 +168,7 @@ fn open(path: &Path) -> Result<File, CommandError> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path).map_err(|error| {
         let message = format!("cannot write the log file {}: {error}", path.display());
-        CommandError::new(Kind::Failed, "log-file", message)
+        CommandError::new(Kind::Failed, "log-file", message).hint("name another file: --log-file FILE")
     })
 }
 

@@ -32,3 +32,15 @@ pub(crate) fn is_dumb(env: &Env) -> bool {
 pub(crate) fn is_lived_in() -> bool {
     is_interactive() && std::io::stdout().is_terminal()
 }
+
+/// Whether what we say is seen on a terminal.
+#[cfg(unix)]
+pub(crate) fn is_seen() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// Whether the terminal we were started in is still there.
+#[cfg(unix)]
+pub(crate) fn is_there() -> bool {
+    std::fs::File::open("/dev/tty").is_ok()
+}

@@ -13,21 +13,27 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchboard::calls::CallError;
-use switchboard::catalog::Entry;
 use switchboard::host::Behalf;
 use switchboard::json::Json;
 use switchboard::notice::{Notice, Progress};
 use switchboard::problem::Explain;
-use switchboard::wire::{Cause, Era, Errand, Heard};
+use switchboard::wire::{Cause, Era, Errand, Heard, Tasks};
 
-use crate::client::Caller;
-use crate::hub::Hub;
+use crate::approval;
+use crate::client::{Caller, required};
+use crate::extensions;
+use crate::hub::{Hearing, Hub};
+use crate::own::{self, Lease};
 use crate::park::{Ask, Line, Parked, Work};
 use crate::rewrite;
-use crate::rpc::{self, INTERNAL, INVALID_PARAMS, RpcError};
+use crate::rpc::{self, INTERNAL, INVALID_PARAMS, MISSING_CAPABILITY, RpcError};
+use crate::view::Held;
 
 /// Rounds of questions before a server is given up.
 const ROUNDS: usize = 10;
+
+/// Characters of what a process said before it failed, and of what to do then.
+const LAST_WORDS: usize = 300;
 
 /// So long a server may take between two questions that belong together.
 const BREATH: Duration = Duration::from_millis(20);
@@ -35,7 +41,7 @@ const BREATH: Duration = Duration::from_millis(20);
 /// What a request is for.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
-    Tool(Box<Entry>),
+    Tool(Held),
     /// Anything else of a server, by method.
     Of {
         server: String,
@@ -72,6 +78,9 @@ pub(crate) async fn relay(
             return Err(RpcError::params("`requestState` is none that waits: make the call again"));
         }
         params = params.without("inputResponses");
+    } else {
+        // It knows no tasks that are asked for.
+        params = params.without("task");
     }
     match caller.era {
         Era::Modern => park(hub, caller, target, params).await,
@@ -104,52 +113,111 @@ fn on_this_hop(params: &Json) -> Json {
 }
 
 /// Sends it, with the caller's stream open to what is heard meanwhile.
-async fn send(hub: &Hub, caller: &Caller, target: &Target, params: &Json) -> Result<Json, RpcError> {
+async fn send(hub: &Arc<Hub>, caller: &Caller, target: &Target, params: &Json) -> Result<Json, RpcError> {
     let (line, mut asks) = Line::new();
     let work = run(hub, caller.clone(), target, (params, line));
     tokio::pin!(work);
     loop {
         tokio::select! {
-            done = &mut work => return done.map_err(|error| failed(&error, caller.era)),
+            done = &mut work => return done,
             Some(ask) = asks.recv() => pass(caller.clone(), ask),
         }
     }
 }
 
 async fn run(
-    hub: &Hub,
+    hub: &Arc<Hub>,
     caller: Caller,
     target: &Target,
     (params, line): (&Json, Line),
-) -> Result<Json, CallError> {
+) -> Result<Json, RpcError> {
+    let line = Arc::new(line);
+    let yes = match target {
+        Target::Tool(entry) => approval::needed(&hub.session, entry).map(|by| (entry, by)),
+        Target::Of { .. } => None,
+    };
+    if let Some((entry, by)) = yes {
+        approval::ask((&hub.approved, &line), &caller, entry, (params, by)).await?;
+    }
+    let server = target.server();
+    // Held to the end, also while the call is parked: nobody else is asked on the same connection.
+    let lease = hub.own.lease(&hub.session, &caller, server, &line).await?;
+    if let Some(lease) = &lease {
+        lease.settled(caller.era).await;
+    }
+    let _hearing = hear_from(hub, &caller, server, lease.as_ref()).await;
+    let era = hub.session.facts(server).map(|facts| facts.era);
     let errand = Errand {
         capabilities: capabilities(&caller),
         log_level: caller.log_level.clone(),
-        behalf: Behalf { owner: caller.client.id, host: Arc::new(line) },
+        behalf: Behalf { owner: caller.client.id, host: line },
+        tasks: tasks(&caller, era, params),
         timeout: None,
     };
     let mut hear = |heard: Heard| overheard(&caller, heard);
-    match target {
-        Target::Tool(entry) => hub.session.relay_call(entry, params, &errand, &mut hear).await,
-        Target::Of { server, method } => {
+    let apart = lease.as_ref().and_then(Lease::apart);
+    let done = match (target, apart) {
+        (Target::Tool(entry), None) => hub.session.relay_call(entry, params, &errand, &mut hear).await,
+        (Target::Tool(entry), Some(apart)) => apart.relay_call(entry, params, &errand, &mut hear).await,
+        (Target::Of { server, method }, None) => {
             hub.session.relay(server, (method, params), &errand, &mut hear).await
         }
+        (Target::Of { method, .. }, Some(apart)) => apart.relay((method, params), &errand, &mut hear).await,
+    };
+    let result = done.map_err(|error| failed(&error, caller.era))?;
+    if let Some((entry, _)) = yes {
+        hub.approved.carry_on(&caller, entry, (params, &result));
+    }
+    Ok(result)
+}
+
+/// Has a server with a handshake log what this request wants to see. Others are told with the request.
+async fn hear_from(hub: &Arc<Hub>, caller: &Caller, server: &str, lease: Option<&Lease>) -> Option<Hearing> {
+    let level = caller.log_level.as_deref()?;
+    let facts = hub.session.facts(server)?;
+    if facts.era == Era::Modern || !facts.can("logging") {
+        return None;
+    }
+    match (lease, caller.era) {
+        (Some(lease), _) => lease.log_from(level).await,
+        (None, Era::Modern) => return Some(hub.hear_from(server, level).await),
+        // Told when the client said so.
+        (None, Era::Handshake) => {}
+    }
+    None
+}
+
+/// What becomes of a call that goes on as a task: who asked for one, or may get one unasked, has it.
+fn tasks(caller: &Caller, server: Option<Era>, params: &Json) -> Tasks {
+    match (caller.era, server) {
+        (Era::Modern, Some(Era::Modern) | None) => Tasks::Handed,
+        (Era::Handshake, Some(Era::Handshake)) if params.get("task").is_some() => Tasks::Handed,
+        (Era::Modern | Era::Handshake, _) => Tasks::Followed,
     }
 }
 
 /// What the server may ask, in the words of the modern protocol.
 fn capabilities(caller: &Caller) -> Json {
-    match caller.era {
-        Era::Modern => caller.capabilities.clone(),
-        Era::Handshake => {
-            let asked = ["roots", "sampling", "elicitation", "experimental"];
-            let known = asked.iter().filter_map(|name| Some((*name, caller.capabilities.get(name)?)));
-            Json::object(known)
-        }
+    match (caller.era, caller.client.greeting.get()) {
+        (Era::Handshake, Some(greeting)) => greeting.passed_on.clone(),
+        (Era::Handshake, None) => passed_on(&caller.capabilities),
+        (Era::Modern, _) => caller.capabilities.clone(),
     }
 }
 
+/// What a client with a handshake said that it can be asked, for such servers. For who does not know tasks, they are
+/// followed here.
+pub(crate) fn passed_on(capabilities: &Json) -> Json {
+    own::asked(capabilities).with("extensions", json!({extensions::TASKS: {}}).into())
+}
+
 fn overheard(caller: &Caller, heard: Heard) {
+    let heard = match heard {
+        // Clients with a handshake hear it as what it is: said to nobody in particular.
+        Heard::Meanwhile(_) if caller.era == Era::Handshake => return,
+        Heard::Meanwhile(notice) => Heard::Said(notice),
+        other => other,
+    };
     match heard {
         Heard::Progress(progress) => {
             if let Some(token) = &caller.progress {
@@ -165,7 +233,7 @@ fn overheard(caller: &Caller, heard: Heard) {
                 caller.say(rpc::notification("notifications/message", Json::object(params)));
             }
         }
-        Heard::Said(_) => {}
+        Heard::Said(_) | Heard::Meanwhile(_) => {}
     }
 }
 
@@ -201,7 +269,12 @@ fn pass(caller: Caller, ask: Ask) {
 }
 
 /// Sends until there is a result without a question, asking the client in between.
-async fn ask_in_rounds(hub: &Hub, caller: &Caller, target: &Target, params: Json) -> Result<Json, RpcError> {
+async fn ask_in_rounds(
+    hub: &Arc<Hub>,
+    caller: &Caller,
+    target: &Target,
+    params: Json,
+) -> Result<Json, RpcError> {
     let mut next = params.clone();
     for _ in 0..ROUNDS {
         let result = send(hub, caller, target, &next).await?;
@@ -246,15 +319,15 @@ async fn wait(hub: &Hub, caller: &Caller, mut call: Parked) -> Result<Json, RpcE
         tokio::select! {
             done = &mut call.work.0 => {
                 let done = done.map_err(|_| RpcError::new(INTERNAL, "the call ended without a word"))?;
-                let result = done.map_err(|error| failed(&error, caller.era))?;
+                let result = done?;
                 return Ok(rewrite::result(&hub.view(), &call.server, &result, caller.era));
             }
-            Some(ask) = call.asks.recv() => take(caller, &mut call, ask),
+            Some(ask) = call.asks.recv() => take(caller, &mut call, ask)?,
         }
     }
     // What was asked in the same breath is asked in the same breath.
     while let Ok(Some(ask)) = tokio::time::timeout(BREATH, call.asks.recv()).await {
-        take(caller, &mut call, ask);
+        take(caller, &mut call, ask)?;
     }
     let questions: Vec<(String, Json)> =
         call.open.iter().map(|(key, ask)| (key.clone(), question(ask))).collect();
@@ -267,13 +340,23 @@ async fn wait(hub: &Hub, caller: &Caller, mut call: Parked) -> Result<Json, RpcE
     ]))
 }
 
-fn take(caller: &Caller, call: &mut Parked, ask: Ask) {
-    match caller.can_answer(&ask.method, ask.params.as_ref()) {
-        Ok(()) => {
-            call.open.push((format!("q{}", call.next_key), ask));
-            call.next_key += 1;
+/// Takes a question of the server, if the client said that it can be asked. If not, the call ends as it would with a modern
+/// server. Folders are another matter: servers ask for them of their own accord, and go on without.
+fn take(caller: &Caller, call: &mut Parked, ask: Ask) -> Result<(), RpcError> {
+    let Err(refusal) = caller.can_answer(&ask.method, ask.params.as_ref()) else {
+        call.open.push((format!("q{}", call.next_key), ask));
+        call.next_key += 1;
+        return Ok(());
+    };
+    let missing = required(&ask.method, ask.params.as_ref()).filter(|_| ask.method != "roots/list");
+    let message = format!("`{}` needs a client that can be asked for {}", call.server, ask.method);
+    // It may have gone.
+    let _gone = ask.reply.send(Err(refusal));
+    match missing {
+        None => Ok(()),
+        Some(required) => {
+            Err(RpcError::new(MISSING_CAPABILITY, message).with(json!({ "requiredCapabilities": required })))
         }
-        Err(refusal) => drop(ask.reply.send(Err(refusal))),
     }
 }
 
@@ -304,8 +387,13 @@ pub(crate) fn failed(error: &CallError, era: Era) -> RpcError {
     if let CallError::Failed { error: wire, .. } = error
         && let Cause::Rpc(said) = &wire.cause
     {
-        // The same thing under two numbers.
-        let code = if said.code == -32002 && era == Era::Modern { INVALID_PARAMS } else { said.code };
+        // The same thing under two numbers: a resource that is not there.
+        let is_about_address = said.data.as_ref().is_some_and(|data| data.get("uri").is_some());
+        let code = match (said.code, era) {
+            (-32002, Era::Modern) => INVALID_PARAMS,
+            (INVALID_PARAMS, Era::Handshake) if is_about_address => -32002,
+            (code, _) => code,
+        };
         return RpcError { code, message: said.message.clone(), data: said.data.clone() };
     }
     let mut data =
@@ -313,5 +401,15 @@ pub(crate) fn failed(error: &CallError, era: Era) -> RpcError {
     data.extend(error.server().map(|server| ("server", json!(server).into())));
     data.extend(error.hint().map(|hint| ("hint", json!(hint).into())));
     data.push(("outcomeUnknown", json!(error.is_outcome_unknown()).into()));
-    RpcError::new(INTERNAL, format!("MCP error: {error}")).with(Json::object(data))
+    // Models see the message and nothing else, so it says what is known.
+    let mut message = format!("MCP error: {error}");
+    if let Some(words) = error.last_words() {
+        let words = switchboard::visible::excerpt(words, LAST_WORDS);
+        message += &format!("; its last words: {words}");
+        data.push(("stderr", json!(words).into()));
+    }
+    if let Some(hint) = error.hint() {
+        message += &format!("; {}", switchboard::visible::excerpt(&hint, LAST_WORDS));
+    }
+    RpcError::new(INTERNAL, message).with(Json::object(data))
 }

@@ -5,16 +5,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
+use serde_json::{Value, json};
+use switchboard::digest;
 use switchboard::host::Refusal;
 use switchboard::json::Json;
 use switchboard::wire::Era;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::facet::Facet;
 use crate::rpc::{self, NOT_FOUND, RpcError};
+use crate::seats::Holder;
 
 /// Levels of log lines, from talkative to terse.
 pub(crate) const LEVELS: [&str; 8] =
@@ -40,6 +44,8 @@ pub(crate) enum Owner {
 pub(crate) struct Greeting {
     pub(crate) version: String,
     pub(crate) capabilities: Json,
+    /// The same for servers of the modern protocol.
+    pub(crate) passed_on: Json,
 }
 
 #[derive(Debug)]
@@ -48,6 +54,10 @@ pub(crate) struct Client {
     /// Who can take up again what this client left waiting.
     pub(crate) owner: Owner,
     pub(crate) greeting: OnceLock<Greeting>,
+    /// What it sees, once that is known: by the door it came in, or by its name.
+    facet: OnceLock<Facet>,
+    /// What it came in with, as a hash: the same for all who may be taken for one another.
+    pub(crate) badge: OnceLock<String>,
     /// What is not about a request of its own goes here; what finds no room is dropped.
     pub(crate) post: mpsc::Sender<Bytes>,
     /// Nothing more comes from it: no answer, and nobody who wants to hear of changes.
@@ -68,14 +78,18 @@ struct State {
     uris: BTreeSet<(String, String)>,
     /// The streams it listens on, by the id of the request.
     listening: BTreeMap<String, Listening>,
+    /// The tools there were when it searched last.
+    searched: Option<Arc<Vec<String>>>,
 }
 
 /// What a modern client wants to hear of.
 #[derive(Debug, Clone)]
 pub(crate) struct Listening {
     pub(crate) id: Json,
+    pub(crate) facet: Facet,
     pub(crate) lists: BTreeSet<crate::view::List>,
     pub(crate) uris: BTreeSet<(String, String)>,
+    pub(crate) tasks: BTreeSet<(String, String)>,
     pub(crate) lane: mpsc::Sender<Bytes>,
 }
 
@@ -85,13 +99,39 @@ impl Client {
             Stay::Connected => Owner::Client(id),
             Stay::OneRequest => Owner::Anybody,
         };
-        let (greeting, state) = (OnceLock::new(), Mutex::default());
+        let (greeting, facet, state) = (OnceLock::new(), OnceLock::new(), Mutex::default());
         let hung_up = CancellationToken::new();
-        Self { id, owner, greeting, post, hung_up, state, next_question: AtomicU64::new(1) }
+        let badge = OnceLock::new();
+        Self { id, owner, greeting, facet, badge, post, hung_up, state, next_question: AtomicU64::new(1) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it sees from now on, unless that was decided before.
+    pub(crate) fn enter(&self, facet: Facet) {
+        let _decided = self.facet.set(facet);
+    }
+
+    /// What it sees, if that was decided.
+    pub(crate) fn decided(&self) -> Option<Facet> {
+        self.facet.get().cloned()
+    }
+
+    /// What it sees.
+    pub(crate) fn facet(&self) -> Facet {
+        self.decided().unwrap_or_default()
+    }
+
+    /// It searches these tools now; gives those of the time before, if there was one.
+    pub(crate) fn searched(&self, names: Arc<Vec<String>>) -> Option<Arc<Vec<String>>> {
+        self.lock().searched.replace(names)
+    }
+
+    /// Whether a tool was there when it searched last.
+    pub(crate) fn has_seen(&self, name: &str) -> bool {
+        self.lock().searched.as_ref().is_some_and(|names| names.iter().any(|known| known == name))
     }
 
     /// Notes a request; false if one of that id is under way already.
@@ -224,12 +264,44 @@ impl Drop for Open<'_> {
     }
 }
 
+/// What a client has to have said before it is asked this; nothing if nobody can be.
+pub(crate) fn required(method: &str, params: Option<&Json>) -> Option<Value> {
+    let is_url = params.and_then(|params| params.get("mode")?.text()).as_deref() == Some("url");
+    match method {
+        "roots/list" => Some(json!({"roots": {}})),
+        "sampling/createMessage" => Some(json!({"sampling": {}})),
+        "elicitation/create" if is_url => Some(json!({"elicitation": {"url": {}}})),
+        "elicitation/create" => Some(json!({"elicitation": {"form": {}}})),
+        _ => None,
+    }
+}
+
+/// Whether whoever said so can be asked this.
+pub(crate) fn can_answer(capabilities: &Json, method: &str, params: Option<&Json>) -> Result<(), Refusal> {
+    let refuse = || Refusal { code: NOT_FOUND, message: format!("the client cannot be asked for {method}") };
+    let required = required(method, params).ok_or_else(refuse)?;
+    for (name, settings) in required.as_object().into_iter().flatten() {
+        let said = capabilities.get(name).ok_or_else(refuse)?;
+        let modes = settings.as_object().into_iter().flat_map(serde_json::Map::keys);
+        // Who names no kind of question means forms.
+        let has = |mode: &str| said.get(mode).is_some() || (mode == "form" && said.get("url").is_none());
+        if !modes.into_iter().all(|mode| has(mode)) {
+            return Err(refuse());
+        }
+    }
+    Ok(())
+}
+
 /// Who asks, by one request.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    pub(crate) client: std::sync::Arc<Client>,
+    pub(crate) client: Arc<Client>,
     pub(crate) era: Era,
+    /// What it sees.
+    pub(crate) facet: Facet,
     pub(crate) capabilities: Json,
+    /// What it calls itself.
+    pub(crate) info: Option<Json>,
     /// The log lines it wants about this request.
     pub(crate) log_level: Option<String>,
     /// What it wants progress to be marked with.
@@ -241,20 +313,21 @@ pub(crate) struct Caller {
 impl Caller {
     /// Whether it said that it can be asked this.
     pub(crate) fn can_answer(&self, method: &str, params: Option<&Json>) -> Result<(), Refusal> {
-        let capability = match method {
-            "roots/list" => "roots",
-            "sampling/createMessage" => "sampling",
-            "elicitation/create" => "elicitation",
-            _ => "",
-        };
-        let refuse =
-            || Refusal { code: NOT_FOUND, message: format!("the client cannot be asked for {method}") };
-        let settings = self.capabilities.get(capability).ok_or_else(refuse)?;
-        let is_url = params.and_then(|params| params.get("mode")?.text()).as_deref() == Some("url");
-        if is_url && settings.get("url").is_none() {
-            return Err(refuse());
+        can_answer(&self.capabilities, method, params)
+    }
+
+    /// Whose requests this one is like, for connections that are not shared.
+    pub(crate) fn holder(&self) -> Holder {
+        if self.era == Era::Handshake {
+            return Holder::Client(self.client.id);
         }
-        Ok(())
+        let pipe = match self.client.owner {
+            Owner::Client(id) => Some(id),
+            Owner::Anybody => None,
+        };
+        let info = self.info.as_ref().map(Json::as_str);
+        let said = json!([self.client.badge.get(), info, self.capabilities.as_str()]).to_string();
+        Holder::Alike { pipe, said: digest::hex(said.as_bytes()) }
     }
 
     /// Whether it wants log lines of this level about this request.

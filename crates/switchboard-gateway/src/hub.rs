@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use switchboard::connect::{Event, Status};
-use switchboard::json::Json;
+use switchboard::connect::{Changes, Event, Status};
 use switchboard::notice::Notice;
 use switchboard::session::{Gate, Session};
 use switchboard::wire::{Era, Subscription};
@@ -15,10 +14,18 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::approval::Approved;
 use crate::client::{Client, Stay, rank};
+use crate::facet::Facet;
+use crate::levels::{LINGER, Levels};
+use crate::metrics::Metrics;
+use crate::own::Own;
 use crate::park::Park;
-use crate::rpc;
+use crate::reads::Reads;
+use crate::seats::IDLE;
 use crate::view::{List, Names, View};
+use crate::views::{Differences, Views};
+use crate::waited::Waited;
 
 /// Messages that wait for a slow client, beside those about its own requests.
 const POST: usize = 256;
@@ -26,14 +33,32 @@ const POST: usize = 256;
 /// So long the first list waits for servers of which nothing is known.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// So long who asks what we are waits for servers of which nothing is known. Clients take silence for an answer soon.
+const ACQUAINTANCE: Duration = Duration::from_secs(1);
+
+/// How often it is looked which connections nobody uses.
+const TIDY: Duration = Duration::from_secs(5);
+
 /// So long servers have to hear which lines of theirs are wanted.
 const TELLING: Duration = Duration::from_secs(2);
 
 /// What a gateway is made with.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// How things are called.
     pub names: Names,
+    /// Whether clients get a search instead of all tools, where their profile says nothing else.
+    pub search: bool,
+    /// The one profile all clients get; none of the others can be had then.
+    pub profile: Option<String>,
+    /// So long a connection that is not shared is kept for requests that stand for themselves, without one.
+    pub idle: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { names: Names::default(), search: false, profile: None, idle: IDLE }
+    }
 }
 
 #[derive(Debug)]
@@ -41,18 +66,26 @@ pub(crate) struct Hub {
     pub(crate) session: Session,
     pub(crate) options: Options,
     pub(crate) park: Park,
-    // Written when the catalog changes, read by every request, never held across a wait.
-    view: RwLock<Arc<View>>,
+    pub(crate) own: Arc<Own>,
+    pub(crate) approved: Approved,
+    levels: Levels,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) reads: Reads,
+    views: Views,
     clients: Mutex<BTreeMap<u64, Weak<Client>>>,
     next_client: AtomicU64,
     /// Resources that are listened to for somebody.
     subscriptions: tokio::sync::Mutex<BTreeMap<(String, String), Subscription>>,
     tasks: Mutex<JoinSet<()>>,
     end: CancellationToken,
+    /// Set when the servers were given a moment, once.
+    acquainted: tokio::sync::OnceCell<()>,
     /// Set when the servers were waited for once.
-    ready: tokio::sync::OnceCell<()>,
+    ready: Waited,
     /// Set when their lists besides the tools were waited for once.
-    listed: tokio::sync::OnceCell<()>,
+    listed: Waited,
+    /// Held while the configuration is read again: until then nobody knows what there is.
+    reloading: tokio::sync::Mutex<()>,
     /// Rings when what is seen has changed.
     looked: Notify,
 }
@@ -74,7 +107,34 @@ impl Hub {
                 self.look();
             }
         };
-        once.get_or_init(|| in_time).await;
+        drop(self.reloading.lock().await);
+        once.wait(in_time).await;
+    }
+
+    /// Reads the configuration again. Servers that are new by it are waited for once, like all of them at the start: whoever
+    /// uses a tool of one that was changed is not told that it is gone.
+    pub(crate) async fn reload(&self) -> Changes {
+        let reloading = self.reloading.lock().await;
+        let changes = self.session.reload().await;
+        if !changes.added.is_empty() || !changes.changed.is_empty() {
+            self.ready.again();
+            self.listed.again();
+        }
+        drop(reloading);
+        self.look_again();
+        changes
+    }
+
+    /// Comes back when it is known what servers say of themselves, or soon: whoever comes first is told of it, and nobody
+    /// else waits.
+    pub(crate) async fn acquainted(&self) {
+        let meeting = async {
+            let known = tokio::time::timeout(ACQUAINTANCE, self.session.ready(Gate::Correct));
+            // A longer start-up window is a wish to wait for them.
+            let (_late, ()) = tokio::join!(known, self.session.ready(Gate::Quick));
+            self.look();
+        };
+        self.acquainted.get_or_init(|| meeting).await;
     }
 
     /// Comes back when the gateway is about to close.
@@ -88,15 +148,22 @@ impl Hub {
 
     pub(crate) fn start(session: Session, options: Options) -> Arc<Self> {
         let hub = Arc::new(Self {
-            view: RwLock::default(),
+            views: Views::default(),
             park: Park::default(),
+            own: Arc::default(),
+            approved: Approved::default(),
+            levels: Levels::default(),
+            metrics: Arc::default(),
+            reads: Reads::default(),
             clients: Mutex::default(),
             next_client: AtomicU64::new(1),
             subscriptions: tokio::sync::Mutex::default(),
             tasks: Mutex::default(),
             end: CancellationToken::new(),
-            ready: tokio::sync::OnceCell::new(),
-            listed: tokio::sync::OnceCell::new(),
+            acquainted: tokio::sync::OnceCell::new(),
+            ready: Waited::default(),
+            listed: Waited::default(),
+            reloading: tokio::sync::Mutex::default(),
             looked: Notify::new(),
             session,
             options,
@@ -105,44 +172,58 @@ impl Hub {
         let mut tasks = hub.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.spawn(follow_catalog(Arc::downgrade(&hub), hub.session.clone()));
         tasks.spawn(follow_events(Arc::downgrade(&hub), hub.session.clone()));
+        tasks.spawn(tidy(Arc::downgrade(&hub)));
         drop(tasks);
         hub
     }
 
+    /// Everything, whoever sees it. For the way out: names and addresses are the same for all.
     pub(crate) fn view(&self) -> Arc<View> {
-        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+        self.view_of(&Facet::Whole)
+    }
+
+    /// What is seen with these eyes.
+    pub(crate) fn view_of(&self, facet: &Facet) -> Arc<View> {
+        self.views.of(facet)
     }
 
     /// What is seen, once something is in it or the servers were waited for.
-    pub(crate) async fn view_with(&self, list: List, is_there: impl Fn(&View) -> bool) -> Arc<View> {
+    pub(crate) async fn view_with(
+        &self,
+        facet: &Facet,
+        list: List,
+        is_there: impl Fn(&View) -> bool,
+    ) -> Arc<View> {
         loop {
             let looked = self.looked.notified();
             tokio::pin!(looked);
             looked.as_mut().enable();
-            let view = self.view();
+            let view = self.view_of(facet);
             if is_there(&view) {
                 return view;
             }
             // A server that hangs holds up nobody who wants something of another.
             tokio::select! {
-                () = self.ready(list) => return self.view(),
+                () = self.ready(list) => return self.view_of(facet),
                 () = looked => {}
             }
         }
     }
 
     /// Takes what there is now; gives the lists that changed.
-    fn look(&self) -> BTreeSet<List> {
-        let servers: BTreeSet<String> =
-            self.session.servers().into_iter().map(|server| server.name).collect();
-        let style = self.session.discovery().settings.tool_names;
-        let new = Arc::new(View::new(self.session.catalog(), &servers, self.options.names, style));
-        let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
-        let changes = new.changes(&view);
-        *view = new;
-        drop(view);
+    fn look(&self) -> Differences {
+        let changes = self.views.look(&self.session, &self.options);
+        if changes.has_new_words {
+            self.reads.forget_all();
+        }
         self.looked.notify_waiters();
-        changes
+        changes.lists
+    }
+
+    /// Takes what there is now, and tells those to whom it looks different.
+    pub(crate) fn look_again(&self) {
+        let changes = self.look();
+        self.tell_changes(&changes);
     }
 
     /// A new client, and what it is to be told.
@@ -150,6 +231,9 @@ impl Hub {
         let id = self.next_client.fetch_add(1, Ordering::Relaxed);
         let (post, mail) = mpsc::channel(POST);
         let client = Arc::new(Client::new(id, stay, post));
+        if let Some(only) = &self.options.profile {
+            client.enter(Facet::of(only));
+        }
         self.clients().insert(id, Arc::downgrade(&client));
         (client, mail)
     }
@@ -159,6 +243,8 @@ impl Hub {
         self.clients().remove(&client.id);
         client.leave();
         self.park.leave(client.owner);
+        self.reads.leave(client.id);
+        self.own.leave(client.id);
         self.match_subscriptions().await;
     }
 
@@ -169,9 +255,7 @@ impl Hub {
         client.leave();
         if had_ears {
             let hub = Arc::clone(self);
-            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            while tasks.try_join_next().is_some() {}
-            tasks.spawn(async move { hub.match_subscriptions().await });
+            self.later(async move { hub.match_subscriptions().await });
         }
     }
 
@@ -179,7 +263,7 @@ impl Hub {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn present(&self) -> Vec<Arc<Client>> {
+    pub(crate) fn present(&self) -> Vec<Arc<Client>> {
         self.clients().values().filter_map(Weak::upgrade).collect()
     }
 
@@ -201,106 +285,110 @@ impl Hub {
 
     /// Has servers of the older protocol log what somebody wants to see. They are told once, for all clients.
     pub(crate) async fn match_levels(&self) {
+        let servers = self.session.servers();
+        let up = servers.iter().filter(|server| server.status == Status::Connected);
+        futures_util::future::join_all(up.map(|server| self.match_level(&server.name))).await;
+    }
+
+    /// The same for one server.
+    async fn match_level(&self, server: &str) {
+        let facts = self.session.facts(server);
+        if !facts.is_some_and(|facts| facts.era == Era::Handshake && facts.can("logging")) {
+            return;
+        }
+        let held = self.levels.told(server);
+        let mut told = held.lock().await;
         let clients = self.present();
         let least = clients.iter().filter_map(|client| client.level()).min_by_key(|level| rank(level));
-        let Some(level) = least else { return };
-        let servers = self.session.servers();
-        let is_told =
-            |server: &str| self.session.facts(server).is_some_and(|facts| facts.era == Era::Handshake);
-        let told = servers
-            .iter()
-            .filter(|server| server.status == Status::Connected && is_told(&server.name))
-            .map(|server| self.session.log_from(&server.name, level));
+        let Some(level) = self.levels.due(server, least, *told) else { return };
+        let telling = tokio::time::timeout(TELLING, self.session.log_from(server, level));
         // One that cannot be told keeps only its own lines back.
-        let _deaf = tokio::time::timeout(TELLING, futures_util::future::join_all(told)).await;
-    }
-
-    fn tell_changes(&self, lists: &BTreeSet<List>) {
-        for client in self.present() {
-            for list in
-                lists.iter().filter(|list| **list != List::Templates || !lists.contains(&List::Resources))
-            {
-                let method = match list {
-                    List::Tools => "notifications/tools/list_changed",
-                    List::Resources | List::Templates => "notifications/resources/list_changed",
-                    List::Prompts => "notifications/prompts/list_changed",
-                };
-                if client.greeting.get().is_some() {
-                    let _full = client.post.try_send(rpc::notification(method, Json::object([])));
-                }
-                let kind = if *list == List::Templates { List::Resources } else { *list };
-                for listening in client.listening().iter().filter(|listening| listening.lists.contains(&kind))
-                {
-                    let _full = listening.lane.try_send(rpc::notification(method, tagged(&listening.id, [])));
-                }
-            }
+        if matches!(telling.await, Ok(Ok(()))) {
+            *told = Some(level);
         }
     }
 
-    fn tell_updated(&self, server: &str, uri: &str) {
-        let key = (server.to_owned(), uri.to_owned());
-        let shown: Json = serde_json::json!(self.view().outward(server, uri)).into();
-        let method = "notifications/resources/updated";
-        for client in self.present() {
-            if client.is_subscribed(&key) {
-                let params = Json::object([("uri", shown.clone())]);
-                let _full = client.post.try_send(rpc::notification(method, params));
-            }
-            for listening in client.listening().iter().filter(|listening| listening.uris.contains(&key)) {
-                let params = tagged(&listening.id, [("uri", shown.clone())]);
-                let _full = listening.lane.try_send(rpc::notification(method, params));
-            }
-        }
+    /// Has a shared server log for one request what that wants to see, for as long as it is held.
+    pub(crate) async fn hear_from(self: &Arc<Self>, server: &str, level: &str) -> Hearing {
+        self.levels.begin(server, level);
+        let hearing = Hearing { hub: Arc::clone(self), server: server.to_owned(), level: level.to_owned() };
+        self.match_level(server).await;
+        hearing
     }
 
-    /// What a server logs for nobody in particular goes to whoever wants such lines.
-    fn tell_log(&self, server: &str, (level, logger, data): (&str, Option<&str>, &Json)) {
-        let logger = logger.map_or_else(|| server.to_owned(), |logger| format!("{server}/{logger}"));
-        let params = Json::object([
-            ("level", serde_json::json!(level).into()),
-            ("logger", serde_json::json!(logger).into()),
-            ("data", data.clone()),
-        ]);
-        for client in self.present().iter().filter(|client| client.wants(level)) {
-            let _full = client.post.try_send(rpc::notification("notifications/message", params.clone()));
-        }
+    /// Does something in the background, until the end.
+    fn later(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(work);
     }
 
     async fn heard(&self, event: Event) {
         match event {
             Event::Said { server, notice: Notice::ResourceUpdated { uri } } => {
+                self.reads.forget(&server, &uri);
                 self.tell_updated(&server, &uri);
             }
             Event::Said { server, notice: Notice::Log { level, logger, data } } => {
                 self.tell_log(&server, (&level, logger.as_deref(), &data));
             }
+            Event::Said { server, notice: Notice::Task { params } } => self.tell_task(&server, &params),
             // A connection that is new knows nothing of what was subscribed to.
             Event::Status { server, status: Status::Connected } => {
+                self.metrics.started(&server);
+                self.reads.forget_server(&server);
                 self.subscriptions.lock().await.retain(|(of, _), _| *of != server);
+                self.levels.forget(&server);
                 self.match_subscriptions().await;
                 self.match_levels().await;
             }
-            Event::Said { .. }
-            | Event::Status { .. }
-            | Event::TooLarge { .. }
-            | Event::Problem { .. }
-            | Event::Missed { .. } => {}
+            Event::Said { server, notice: Notice::ResourcesChanged | Notice::SessionRenewed }
+            | Event::Status { server, .. } => self.reads.forget_server(&server),
+            Event::Missed { .. } => self.reads.forget_all(),
+            Event::Said { .. } | Event::TooLarge { .. } | Event::Problem { .. } => {}
         }
     }
 }
 
-/// Parameters that say which request to listen they belong to.
-pub(crate) fn tagged<'a>(id: &Json, fields: impl IntoIterator<Item = (&'a str, Json)>) -> Json {
-    let meta = Json::object([("io.modelcontextprotocol/subscriptionId", id.clone())]);
-    Json::object(fields.into_iter().chain([("_meta", meta)]))
+/// A level that a request wants, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Hearing {
+    hub: Arc<Hub>,
+    server: String,
+    level: String,
+}
+
+impl Drop for Hearing {
+    fn drop(&mut self) {
+        self.hub.levels.end(&self.server, &self.level);
+        let (hub, server) = (Arc::downgrade(&self.hub), self.server.clone());
+        self.hub.later(async move {
+            tokio::time::sleep(LINGER).await;
+            if let Some(hub) = hub.upgrade() {
+                hub.match_level(&server).await;
+            }
+        });
+    }
 }
 
 async fn follow_catalog(hub: Weak<Hub>, session: Session) {
     let mut changes = session.watch_catalog();
     while changes.changed().await.is_ok() {
         let Some(hub) = hub.upgrade() else { return };
-        let lists = hub.look();
-        hub.tell_changes(&lists);
+        hub.look_again();
+    }
+}
+
+async fn tidy(hub: Weak<Hub>) {
+    loop {
+        tokio::time::sleep(TIDY).await;
+        let Some(hub) = hub.upgrade() else { return };
+        hub.own.tidy(hub.options.idle);
+        let listened: BTreeSet<String> =
+            hub.subscriptions.lock().await.keys().map(|(server, _)| server.clone()).collect();
+        for server in hub.own.unshared().iter().filter(|server| !listened.contains(*server)) {
+            hub.session.rest(server).await;
+        }
     }
 }
 

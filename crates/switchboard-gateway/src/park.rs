@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use switchboard::calls::CallError;
 use switchboard::host::{Abilities, Answer, Elicitation, Host, Passed, Refusal, Reply, Root};
 use switchboard::json::Json;
 use tokio::sync::{mpsc, oneshot};
@@ -46,6 +45,14 @@ impl Line {
         let (asks, receiver) = mpsc::channel(16);
         (Self { asks }, receiver)
     }
+
+    /// Puts a question and waits for its answer.
+    pub(crate) async fn put(&self, method: String, params: Option<Json>) -> Result<Json, Refusal> {
+        let gone = || Refusal { code: INTERNAL, message: "nobody is there to answer".to_owned() };
+        let (reply, answer) = oneshot::channel();
+        self.asks.send(Ask { method, params, reply }).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
 }
 
 impl Host for Line {
@@ -58,13 +65,7 @@ impl Host for Line {
     }
 
     fn pass(&self, question: Passed) -> Option<Reply<'_, Result<Json, Refusal>>> {
-        let Passed { method, params, .. } = question;
-        Some(Box::pin(async move {
-            let gone = || Refusal { code: INTERNAL, message: "nobody is there to answer".to_owned() };
-            let (reply, answer) = oneshot::channel();
-            self.asks.send(Ask { method, params, reply }).await.map_err(|_| gone())?;
-            answer.await.map_err(|_| gone())?
-        }))
+        Some(Box::pin(self.put(question.method, question.params)))
     }
 
     fn elicit(&self, _question: Elicitation) -> Reply<'_, Answer> {
@@ -78,7 +79,7 @@ impl Host for Line {
 
 /// A call under way that outlives the request it began with. Dropping it ends it, and the server is told.
 #[derive(Debug)]
-pub(crate) struct Work(pub(crate) JoinHandle<Result<Json, CallError>>);
+pub(crate) struct Work(pub(crate) JoinHandle<Result<Json, RpcError>>);
 
 impl Drop for Work {
     fn drop(&mut self) {
@@ -117,6 +118,11 @@ impl Park {
         let now = Instant::now();
         parked.retain(|_, (until, _)| *until > now);
         parked
+    }
+
+    /// How many wait.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
     }
 
     /// Parks a call; gives the handle.

@@ -7,36 +7,65 @@ use switchboard::wire::Era;
 
 use crate::view::View;
 
+/// None of these in a result for a client with a handshake, and nothing is to be changed in it. Looking for words is much
+/// cheaper than taking a long result apart.
+const TELLING: [&str; 5] = ["\"uri\"", "resultType", "serverInfo", "taskId", "\\u"];
+
 /// Key under which a result says who made it.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
+/// Key under which a result says which task it is of.
+const RELATED: &str = "io.modelcontextprotocol/related-task";
+
 /// A result of a server, as the client gets it.
 pub(crate) fn result(view: &View, server: &str, result: &Json, era: Era) -> Json {
+    if era == Era::Handshake && !TELLING.iter().any(|word| result.mentions(word)) {
+        return result.clone();
+    }
     let fields = result.fields();
     if fields.is_empty() && result.as_str().trim() != "{}" {
         return result.clone();
     }
+    let mut is_same = true;
     let has = |name: &str| fields.iter().any(|(field, _)| field == name);
     let is_task = has("taskId") && has("status");
     let mut changed = Vec::with_capacity(fields.len() + 2);
     for (name, value) in fields {
         let value = match name.as_str() {
-            "resultType" if era == Era::Handshake => continue,
-            "_meta" => match on_this_hop(&value) {
-                Some(meta) => meta,
-                None => continue,
-            },
+            "resultType" if era == Era::Handshake => {
+                is_same = false;
+                continue;
+            }
+            "_meta" => {
+                let Some(meta) = on_this_hop(&value) else {
+                    is_same = false;
+                    continue;
+                };
+                match meta.get(RELATED) {
+                    Some(task) => meta.with(RELATED, with_task(view, server, &task)),
+                    None => meta,
+                }
+            }
             "taskId" if is_task => task_id(view, server, &value),
             // What the task brought stands inside of what is told of it.
             "result" if is_task => inner(view, server, &value),
+            "task" if value.get("taskId").is_some() => with_task(view, server, &value),
             _ => part(view, server, &name, value),
         };
         changed.push((name, value));
     }
     if era == Era::Modern {
-        complete(&mut changed);
+        is_same &= !complete(&mut changed);
+    }
+    if is_same && changed.iter().all(|(_, value)| is_within(result, value)) {
+        return result.clone();
     }
     Json::object(changed.iter().map(|(name, value)| (name.as_str(), value.clone())))
+}
+
+/// Whether a value is still a piece of the text it came in.
+fn is_within(whole: &Json, part: &Json) -> bool {
+    whole.bytes().as_ptr_range().contains(&part.bytes().as_ptr())
 }
 
 /// A field of a result, with its addresses leading through us.
@@ -70,6 +99,14 @@ fn task_id(view: &View, server: &str, id: &Json) -> Json {
     id.text().map_or_else(|| id.clone(), |id| json!(view.outward(server, &id)).into())
 }
 
+/// Something that names a task.
+fn with_task(view: &View, server: &str, value: &Json) -> Json {
+    match value.get("taskId") {
+        Some(id) => value.with("taskId", task_id(view, server, &id)),
+        None => value.clone(),
+    }
+}
+
 /// A resource of a directory, or a skill with its files.
 fn entry(view: &View, server: &str, item: &Json) -> Json {
     let item = outward(view, server, item);
@@ -88,8 +125,9 @@ fn outward(view: &View, server: &str, item: &Json) -> Json {
     }
 }
 
-/// What a modern result has to have.
-fn complete(fields: &mut Vec<(String, Json)>) {
+/// Adds what a modern result has to have; true if something was missing.
+fn complete(fields: &mut Vec<(String, Json)>) -> bool {
+    let n_fields = fields.len();
     let has = |fields: &[(String, Json)], name: &str| fields.iter().any(|(field, _)| field == name);
     if !has(fields, "resultType") {
         fields.insert(0, ("resultType".to_owned(), json!("complete").into()));
@@ -102,6 +140,7 @@ fn complete(fields: &mut Vec<(String, Json)>) {
             }
         }
     }
+    fields.len() > n_fields
 }
 
 /// What a server says of itself is for us; the client hears from us who we are.
@@ -112,7 +151,7 @@ fn on_this_hop(meta: &Json) -> Option<Json> {
 
 /// Looking for the word is cheaper than a walk.
 fn has_address(value: &Json) -> bool {
-    value.as_str().contains("\"uri\"")
+    value.mentions("\"uri\"")
 }
 
 fn each(list: &Json, change: impl Fn(&Json) -> Json) -> Json {
@@ -149,17 +188,28 @@ fn block(view: &View, server: &str, block: &Json) -> Json {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::Arc;
 
     use switchboard::config::settings::NameStyle;
 
     use super::*;
-    use crate::view::Names;
+    use crate::hint::Audience;
+    use crate::view::{Everything, Eyes, Names};
+
+    fn view() -> View {
+        let all = Everything {
+            catalog: Arc::default(),
+            servers: BTreeSet::from(["notes".to_owned()]),
+            denied: BTreeSet::new(),
+            names: Names::Prefixed,
+            style: NameStyle::Standard,
+        };
+        View::new(&all, Eyes { profile: None, search: false, audience: Audience::Everybody })
+    }
 
     fn check(era: Era, before: &str, after: &str) {
-        let servers = BTreeSet::from(["notes".to_owned()]);
-        let view = View::new(std::sync::Arc::default(), &servers, Names::Prefixed, NameStyle::Standard);
         let before = Json::from_text(before).unwrap();
-        assert_eq!(result(&view, "notes", &before, era).as_str(), after);
+        assert_eq!(result(&view(), "notes", &before, era).as_str(), after);
     }
 
     #[test]
@@ -197,6 +247,35 @@ mod tests {
             Era::Modern,
             r#"{"resultType":"complete","skills":[{"uri":"skill://a/SKILL.md","resources":[{"uri":"skill://a/SKILL.md"}]},{"uri":"skill://b/SKILL.md","resources":"dynamic"}]}"#,
             r#"{"resultType":"complete","skills":[{"uri":"notes+skill://a/SKILL.md","resources":[{"uri":"notes+skill://a/SKILL.md"}]},{"uri":"notes+skill://b/SKILL.md","resources":"dynamic"}]}"#,
+        );
+    }
+
+    #[test]
+    fn what_needs_no_change_is_not_copied() {
+        let view = view();
+        for (era, text) in [
+            (Era::Handshake, r#"{"content":[{"type":"text","text":"long"}]}"#),
+            (Era::Handshake, r#"{"content":[{"type":"text","text":"\"uri\" \u00e9"}],"_meta":{"a":1}}"#),
+            (Era::Modern, r#"{ "content": [{"type":"text","text":"long"}], "resultType": "complete"}"#),
+        ] {
+            let before = Json::from_text(text).unwrap();
+            let after = result(&view, "notes", &before, era);
+            assert_eq!(after.bytes().as_ptr(), before.bytes().as_ptr(), "{text}");
+            assert_eq!(after, before);
+        }
+    }
+
+    #[test]
+    fn tasks_that_were_asked_for_lead_back_through_us() {
+        check(
+            Era::Handshake,
+            r#"{"task":{"taskId":"a","status":"working","ttl":60000}}"#,
+            r#"{"task":{"taskId":"notes+a","status":"working","ttl":60000}}"#,
+        );
+        check(
+            Era::Handshake,
+            r#"{"content":[],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"a"}}}"#,
+            r#"{"content":[],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"notes+a"}}}"#,
         );
     }
 

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use switchboard::json::Json;
 use switchboard::wire::{Era, HANDSHAKES, MODERN};
@@ -12,30 +11,33 @@ use switchboard::wire::{Era, HANDSHAKES, MODERN};
 use crate::call::{self, Target};
 use crate::client::{Caller, Greeting, Listening};
 use crate::extensions;
-use crate::hub::{Hub, tagged};
+use crate::facet::Facet;
+use crate::hint::Hint;
+use crate::hub::Hub;
+use crate::instructions;
+use crate::reads;
 use crate::rpc::{self, NOT_FOUND, Request, RpcError};
-use crate::view::{List, View};
-
-/// Items of one page.
-const PAGE: usize = 500;
-/// How long a modern client may take a list for true without asking again, if it does not listen for changes.
-const FRESH_MS: u64 = 30_000;
+use crate::search::{self, Own};
+use crate::tell::tagged;
+use crate::view::{List, Names, View};
 
 /// Answers a request.
 pub(crate) async fn answer(hub: &Arc<Hub>, caller: &Caller, request: &Request) -> Result<Json, RpcError> {
     let Request { method, params, .. } = request;
     match (method.as_str(), caller.era) {
-        ("initialize", Era::Handshake) => Ok(initialize(hub, caller, params)),
+        ("initialize", Era::Handshake) => Ok(initialize(hub, caller, params).await),
         ("ping", Era::Handshake) => Ok(Json::object([])),
         ("logging/setLevel", Era::Handshake) => {
-            caller.client.set_level(&text(params, "level")?)?;
+            let level = text(params, "level")?;
+            caller.client.set_level(&level)?;
             hub.match_levels().await;
+            hub.own.level_changed(caller.client.id, &level).await;
             Ok(Json::object([]))
         }
         ("resources/subscribe" | "resources/unsubscribe", Era::Handshake) => {
             subscribe(hub, caller, method == "resources/subscribe", params).await
         }
-        ("server/discover", Era::Modern) => Ok(discover(hub)),
+        ("server/discover", Era::Modern) => Ok(discover(hub, caller).await),
         ("subscriptions/listen", Era::Modern) => listen(hub, caller, request).await,
         ("tools/list", _) => list(hub, caller, List::Tools, params).await,
         ("resources/list", _) => list(hub, caller, List::Resources, params).await,
@@ -43,29 +45,30 @@ pub(crate) async fn answer(hub: &Arc<Hub>, caller: &Caller, request: &Request) -
         ("prompts/list", _) => list(hub, caller, List::Prompts, params).await,
         ("tools/call", _) => {
             let name = text(params, "name")?;
-            let view = hub.view_with(List::Tools, |view| view.tool(&name).is_some()).await;
-            let entry = view.tool(&name).ok_or_else(|| unknown("tool", &name))?;
+            if let Some(own) = Own::named(&name).filter(|_| hub.view_of(&caller.facet).search) {
+                return search::answer(hub, caller, own, params).await;
+            }
+            let is_there = |view: &View| view.tool(&name).is_some();
+            let view = hub.view_with(&caller.facet, List::Tools, is_there).await;
+            let gone = || RpcError::params(search::missing(&view, &name, false));
+            let entry = view.held(&name).ok_or_else(gone)?;
             let params = params.with("name", json!(entry.tool.name).into());
-            call::relay(hub, caller, Target::Tool(Box::new(entry.clone())), params).await
+            call::relay(hub, caller, Target::Tool(entry), params).await
         }
         ("prompts/get", _) => {
             let name = text(params, "name")?;
-            let view = hub.view_with(List::Prompts, |view| view.prompt(&name).is_some()).await;
+            let is_there = |view: &View| view.prompt(&name).is_some();
+            let view = hub.view_with(&caller.facet, List::Prompts, is_there).await;
             let (server, prompt) = view.prompt(&name).ok_or_else(|| unknown("prompt", &name))?;
             let params = params.with("name", json!(prompt).into());
             let target = Target::Of { server: server.to_owned(), method: "prompts/get" };
             call::relay(hub, caller, target, params).await
         }
-        ("resources/read", _) => {
-            let uri = text(params, "uri")?;
-            let view = hub.view();
-            let (server, theirs) = view.inward(&uri).ok_or_else(|| no_resource(&uri, caller.era))?;
-            let params = params.with("uri", json!(theirs).into());
-            let target = Target::Of { server: server.to_owned(), method: "resources/read" };
-            let read = call::relay(hub, caller, target, params).await;
-            read.map_err(|error| under_our_name(error, "uri", &uri))
-        }
+        ("resources/read", _) => reads::read(hub, caller, params).await,
         ("completion/complete", _) => complete(hub, caller, params).await,
+        ("tasks/get", Era::Handshake) => extensions::old_task(hub, caller, "tasks/get", params).await,
+        ("tasks/result", Era::Handshake) => extensions::old_task(hub, caller, "tasks/result", params).await,
+        ("tasks/cancel", Era::Handshake) => extensions::old_task(hub, caller, "tasks/cancel", params).await,
         (method, Era::Modern) => extensions::answer(hub, caller, (method, params)).await,
         _ => Err(RpcError::no_method(method)),
     }
@@ -89,7 +92,7 @@ fn unknown(what: &str, name: &str) -> RpcError {
     RpcError::params(format!("there is no {what} `{}`", switchboard::visible::excerpt(name, 100)))
 }
 
-fn no_resource(uri: &str, era: Era) -> RpcError {
+pub(crate) fn no_resource(uri: &str, era: Era) -> RpcError {
     let code = match era {
         Era::Modern => rpc::INVALID_PARAMS,
         Era::Handshake => -32002,
@@ -102,9 +105,11 @@ pub(crate) fn server_info() -> Json {
     json!({"name": "switchboard", "title": "Switchboard", "version": env!("CARGO_PKG_VERSION")}).into()
 }
 
-fn capabilities() -> Value {
+fn capabilities(view: &View) -> Value {
+    // The tools of a search never change.
+    let tools = if view.search { json!({}) } else { json!({"listChanged": true}) };
     json!({
-        "tools": {"listChanged": true},
+        "tools": tools,
         "resources": {"listChanged": true, "subscribe": true},
         "prompts": {"listChanged": true},
         "completions": {},
@@ -112,82 +117,83 @@ fn capabilities() -> Value {
     })
 }
 
-fn initialize(hub: &Hub, caller: &Caller, params: &Json) -> Json {
+/// How to use what this client sees, and what of it is not there.
+fn instructions(hub: &Hub, facet: &Facet) -> Option<String> {
+    let view = hub.view_of(facet);
+    if hub.options.names == Names::Raw {
+        // Nobody can tell it from the server itself.
+        return instructions::together(["", &view.instructions, ""]);
+    }
+    let introduction = if view.search { search::INTRODUCTION } else { "" };
+    let absence = instructions::absence(&hub.absent(facet));
+    instructions::together([introduction, &view.instructions, &absence])
+}
+
+async fn initialize(hub: &Hub, caller: &Caller, params: &Json) -> Json {
+    let name = params.get("clientInfo").and_then(|info| info.get("name")?.text());
+    caller.client.enter(hub.facet_for(name.as_deref()));
+    let facet = caller.client.facet();
+    hub.acquainted().await;
     let wanted = params.get("protocolVersion").and_then(|version| version.text()).unwrap_or_default();
     let version = HANDSHAKES.iter().find(|known| **known == wanted).unwrap_or(&HANDSHAKES[0]);
     let capabilities_of_client = params.get("capabilities").unwrap_or_else(|| Json::object([]));
-    let greeting = Greeting { version: (*version).to_owned(), capabilities: capabilities_of_client };
+    let passed_on = call::passed_on(&capabilities_of_client);
+    let greeting =
+        Greeting { version: (*version).to_owned(), capabilities: capabilities_of_client, passed_on };
     // A second handshake on the same connection changes nothing.
     let _first = caller.client.greeting.set(greeting);
+    let view = hub.view_of(&facet);
+    let mut capabilities = capabilities(&view);
+    if let Some(tasks) = extensions::old_tasks(hub, &view) {
+        capabilities["tasks"] = tasks;
+    }
     let mut fields = vec![
         ("protocolVersion", json!(version).into()),
-        ("capabilities", capabilities().into()),
+        ("capabilities", capabilities.into()),
         ("serverInfo", server_info()),
     ];
-    fields.extend(hub.view().instructions.as_ref().map(|text| ("instructions", json!(text).into())));
+    fields.extend(instructions(hub, &facet).map(|text| ("instructions", json!(text).into())));
     Json::object(fields)
 }
 
-fn discover(hub: &Hub) -> Json {
-    let mut capabilities = capabilities();
-    capabilities["extensions"] = extensions::offered(hub);
+async fn discover(hub: &Hub, caller: &Caller) -> Json {
+    hub.acquainted().await;
+    let view = hub.view_of(&caller.facet);
+    let mut capabilities = capabilities(&view);
+    capabilities["extensions"] = extensions::offered(hub, &view);
     let mut fields = vec![
         ("resultType", json!("complete").into()),
         ("supportedVersions", json!([MODERN]).into()),
         ("capabilities", capabilities.into()),
     ];
-    fields.extend(hub.view().instructions.as_ref().map(|text| ("instructions", json!(text).into())));
-    fields.extend(hints());
+    fields.extend(instructions(hub, &caller.facet).map(|text| ("instructions", json!(text).into())));
+    fields.extend(Hint::OWN.fields());
     fields.push(("_meta", Json::object([("io.modelcontextprotocol/serverInfo", server_info())])));
     Json::object(fields)
 }
 
-pub(crate) fn hints() -> [(&'static str, Json); 2] {
-    [("ttlMs", json!(FRESH_MS).into()), ("cacheScope", json!("private").into())]
-}
-
-/// One page of a list. The cursor is the last key before it, so that a list which changes meanwhile loses nothing.
+/// One page of a list.
 async fn list(hub: &Hub, caller: &Caller, which: List, params: &Json) -> Result<Json, RpcError> {
+    let cursor = params.get("cursor").filter(|cursor| cursor.as_str() != "null");
+    let foreign = || RpcError::params("`cursor` is none of ours");
+    let cursor = cursor.map(|cursor| cursor.text().ok_or_else(foreign)).transpose()?;
     hub.ready(which).await;
-    let view = hub.view();
-    let items = view.list(which);
-    let start = match params.get("cursor").filter(|cursor| cursor.as_str() != "null") {
-        None => 0,
-        Some(cursor) => {
-            let last = cursor.text().and_then(|cursor| decode_cursor(which, &cursor));
-            let last = last.ok_or_else(|| RpcError::params("`cursor` is none of ours"))?;
-            items.partition_point(|item| item.key <= last)
-        }
-    };
-    let end = items.len().min(start + PAGE);
-    let mut fields = Vec::new();
-    if caller.era == Era::Modern {
-        fields.push(("resultType", json!("complete").into()));
+    let view = hub.view_of(&caller.facet);
+    let page = view.page(which, cursor.as_deref()).ok_or_else(foreign)?;
+    if caller.era == Era::Handshake {
+        return Ok(page.whole);
     }
-    fields.push((which.field(), Json::list(items[start..end].iter().map(|item| &item.json))));
-    if end < items.len() {
-        fields.push(("nextCursor", json!(encode_cursor(which, &items[end - 1].key)).into()));
-    }
-    if caller.era == Era::Modern {
-        fields.extend(hints());
-    }
+    let mut fields = vec![("resultType", json!("complete").into()), (which.field(), page.items)];
+    fields.extend(page.next.map(|next| ("nextCursor", next)));
+    fields.extend(view.hint(which, Instant::now()).fields());
     Ok(Json::object(fields))
-}
-
-fn encode_cursor(list: List, key: &str) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{}\0{key}", list.field()))
-}
-
-fn decode_cursor(list: List, cursor: &str) -> Option<String> {
-    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
-    let (field, key) = text.split_once('\0')?;
-    (field == list.field()).then(|| key.to_owned())
 }
 
 /// Completes an argument of a prompt or template, whose names are ours.
 async fn complete(hub: &Arc<Hub>, caller: &Caller, params: &Json) -> Result<Json, RpcError> {
     let reference = params.get("ref").ok_or_else(|| RpcError::params("`ref` has to be an object"))?;
-    let view = hub.view_with(List::Prompts, |view| owner(view, &reference).is_ok()).await;
+    let is_there = |view: &View| owner(view, &reference).is_ok();
+    let view = hub.view_with(&caller.facet, List::Prompts, is_there).await;
     let (server, theirs) = owner(&view, &reference)?;
     let target = Target::Of { server, method: "completion/complete" };
     call::relay(hub, caller, target, params.with("ref", theirs)).await
@@ -211,7 +217,7 @@ fn owner(view: &View, reference: &Json) -> Result<(String, Json), RpcError> {
 
 async fn subscribe(hub: &Hub, caller: &Caller, is_wanted: bool, params: &Json) -> Result<Json, RpcError> {
     let uri = text(params, "uri")?;
-    let view = hub.view();
+    let view = hub.view_of(&caller.facet);
     let (server, theirs) = view.inward(&uri).ok_or_else(|| no_resource(&uri, caller.era))?;
     let key = (server.to_owned(), theirs.to_owned());
     let is_new = if is_wanted { caller.client.subscribe(key) } else { caller.client.unsubscribe(&key) };
@@ -226,6 +232,7 @@ async fn listen(hub: &Hub, caller: &Caller, request: &Request) -> Result<Json, R
     let filter = request.params.get("notifications");
     let filter = filter.ok_or_else(|| RpcError::params("`notifications` has to say what to listen for"))?;
     let is_on = |name: &str| filter.get(name).is_some_and(|value| value.as_str() == "true");
+    let view = hub.view_of(&caller.facet);
     let mut granted = Vec::new();
     let mut lists = BTreeSet::new();
     for (name, list) in [
@@ -233,12 +240,12 @@ async fn listen(hub: &Hub, caller: &Caller, request: &Request) -> Result<Json, R
         ("promptsListChanged", List::Prompts),
         ("resourcesListChanged", List::Resources),
     ] {
-        if is_on(name) {
+        // The tools of a search never change, so there is nothing to tell of them.
+        if is_on(name) && !(list == List::Tools && view.search) {
             granted.push((name, json!(true).into()));
             lists.insert(list);
         }
     }
-    let view = hub.view();
     let asked = filter.get("resourceSubscriptions").and_then(|uris| uris.parse::<Vec<String>>().ok());
     let known: Vec<String> =
         asked.unwrap_or_default().into_iter().filter(|uri| view.inward(uri).is_some()).collect();
@@ -248,9 +255,15 @@ async fn listen(hub: &Hub, caller: &Caller, request: &Request) -> Result<Json, R
     if !known.is_empty() {
         granted.push(("resourceSubscriptions", json!(known).into()));
     }
+    let (known, tasks) = extensions::listened(hub, caller, filter.get("taskIds"));
+    if !known.is_empty() {
+        granted.push(("taskIds", json!(known).into()));
+    }
     let id = request.id.clone();
     let has_uris = !uris.is_empty();
-    let listening = Listening { id: id.clone(), lists, uris, lane: caller.lane.clone() };
+    let facet = caller.facet.clone();
+    let lane = caller.lane.clone();
+    let listening = Listening { id: id.clone(), facet, lists, uris, tasks: tasks.clone(), lane };
     let acknowledged = tagged(&id, [("notifications", Json::object(granted))]);
     // Said first, and only then is anything told.
     let said =
@@ -261,6 +274,7 @@ async fn listen(hub: &Hub, caller: &Caller, request: &Request) -> Result<Json, R
     if has_uris {
         hub.match_subscriptions().await;
     }
+    let _heard = extensions::hear_tasks(hub, &tasks).await;
     tokio::select! {
         () = hub.closing() => {}
         () = caller.client.hung_up.cancelled() => {}
@@ -285,8 +299,7 @@ impl Drop for Ears<'_> {
 
 /// Who asks, and by which protocol: a modern request says so itself.
 pub(crate) fn era(request: &Request) -> Result<Era, RpcError> {
-    let meta = request.params.get("_meta");
-    let of = |name: &str| meta.as_ref().and_then(|meta| meta.get(name));
+    let of = |name: &str| request.meta.as_ref().and_then(|meta| meta.get(name));
     let Some(version) = of("io.modelcontextprotocol/protocolVersion") else {
         let is_modern = matches!(request.method.as_str(), "server/discover" | "subscriptions/listen");
         return if is_modern {
@@ -308,15 +321,35 @@ pub(crate) fn era(request: &Request) -> Result<Era, RpcError> {
     }
 }
 
+/// What is seen by whoever sent a request that stands for itself: it says who that is.
+pub(crate) fn facet_of(hub: &Hub, request: &Request) -> Facet {
+    let info = request.meta.as_ref().and_then(|meta| meta.get("io.modelcontextprotocol/clientInfo"));
+    let name = info.and_then(|info| info.get("name")?.text());
+    hub.facet_for(name.as_deref())
+}
+
+/// A client says something that needs no answer.
+pub(crate) async fn told(hub: &Hub, client: &crate::client::Client, method: &str, params: &Json) {
+    match method {
+        "notifications/cancelled" => {
+            if let Some(id) = params.get("requestId") {
+                client.cancel(&id);
+            }
+        }
+        "notifications/roots/list_changed" => hub.own.roots_changed(client.id).await,
+        _ => {}
+    }
+}
+
 /// The caller behind a request.
 pub(crate) fn caller(
+    hub: &Hub,
     client: &Arc<crate::client::Client>,
     request: &Request,
     era: Era,
     lane: tokio::sync::mpsc::Sender<bytes::Bytes>,
 ) -> Caller {
-    let meta = request.params.get("_meta");
-    let of = |name: &str| meta.as_ref().and_then(|meta| meta.get(name));
+    let of = |name: &str| request.meta.as_ref().and_then(|meta| meta.get(name));
     let capabilities = match era {
         Era::Modern => of("io.modelcontextprotocol/clientCapabilities"),
         Era::Handshake => client.greeting.get().map(|greeting| greeting.capabilities.clone()),
@@ -324,7 +357,9 @@ pub(crate) fn caller(
     Caller {
         client: Arc::clone(client),
         era,
+        facet: client.decided().unwrap_or_else(|| facet_of(hub, request)),
         capabilities: capabilities.unwrap_or_else(|| Json::object([])),
+        info: of("io.modelcontextprotocol/clientInfo"),
         log_level: match era {
             Era::Modern => of("io.modelcontextprotocol/logLevel").and_then(|level| level.text()),
             Era::Handshake => client.level().map(str::to_owned),

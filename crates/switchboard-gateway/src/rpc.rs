@@ -31,6 +31,8 @@ pub(crate) struct Request {
     pub(crate) method: String,
     /// Always an object.
     pub(crate) params: Json,
+    /// What stands in the parameters besides what is asked.
+    pub(crate) meta: Option<Json>,
 }
 
 /// Why a request has no result.
@@ -84,23 +86,39 @@ struct Envelope<'a> {
 }
 
 /// The messages in a text: one, or several in a batch. What is no message comes back as the error to answer with.
-pub(crate) fn decode(text: Bytes) -> Vec<Result<Message, RpcError>> {
-    let Some(text) = String::from_utf8(text.into()).ok().and_then(|text| Json::from_text(text).ok()) else {
+pub(crate) fn decode(text: &Bytes) -> Vec<Result<Message, RpcError>> {
+    // Mostly it is a message, and then one walk through it is enough.
+    if is_object(text)
+        && let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(text)
+    {
+        return vec![one(text, &envelope)];
+    }
+    let Ok(json) = Json::from_bytes(text) else {
         return vec![Err(RpcError::new(PARSE, "this is no JSON"))];
     };
-    match text.items() {
+    let read = |json: &Json| match json.read::<Envelope<'_>>() {
+        Ok(envelope) if is_object(json.bytes()) => one(json.bytes(), &envelope),
+        _ => Err(invalid("its fields are not what they should be")),
+    };
+    match json.items() {
         Some(batch) if batch.is_empty() => vec![Err(RpcError::new(INVALID_REQUEST, "the batch is empty"))],
-        Some(batch) => batch.iter().map(one).collect(),
-        None => vec![one(&text)],
+        Some(batch) => batch.iter().map(read).collect(),
+        None => vec![read(&json)],
     }
 }
 
-fn one(text: &Json) -> Result<Message, RpcError> {
-    let invalid = |why: &str| RpcError::new(INVALID_REQUEST, format!("this is no message: {why}"));
-    let envelope: Envelope<'_> =
-        text.read().map_err(|_| invalid("its fields are not what they should be"))?;
-    let part = |raw: &RawValue| text.part(raw);
-    let Some(method) = envelope.method else {
+/// A list of the right values reads as an envelope too, but is none.
+fn is_object(text: &[u8]) -> bool {
+    text.trim_ascii_start().starts_with(b"{")
+}
+
+fn invalid(why: &str) -> RpcError {
+    RpcError::new(INVALID_REQUEST, format!("this is no message: {why}"))
+}
+
+fn one(text: &Bytes, envelope: &Envelope<'_>) -> Result<Message, RpcError> {
+    let part = |raw: &RawValue| Json::within(text, raw);
+    let Some(method) = envelope.method.clone() else {
         let id = envelope.id.map(part).ok_or_else(|| invalid("it has neither a method nor an id"))?;
         let outcome = match (envelope.result, envelope.error) {
             (Some(result), None) => Ok(part(result)),
@@ -114,10 +132,15 @@ fn one(text: &Json) -> Result<Message, RpcError> {
         return Err(RpcError::params("the parameters have to be an object"));
     }
     match envelope.id.map(part) {
-        Some(id) if is_id(&id) => Ok(Message::Request(Request { id, method, params })),
+        Some(id) if is_id(&id) => {
+            let meta = params.get("_meta");
+            Ok(Message::Request(Request { id, method, params, meta }))
+        }
         Some(_) => Err(invalid("the id has to be a text or a whole number")),
         // An id that is `null` reads as none at all.
-        None if text.get("id").is_some() => Err(invalid("the id has to be a text or a whole number")),
+        None if Json::from_bytes(text).is_ok_and(|text| text.get("id").is_some()) => {
+            Err(invalid("the id has to be a text or a whole number"))
+        }
         None => Ok(Message::Notification { method, params }),
     }
 }
@@ -133,23 +156,49 @@ fn refusal(error: &Json) -> Refusal {
     Refusal { code, message }
 }
 
+/// A message as it goes out.
 fn text(json: &Json) -> Bytes {
-    // A message is a line. Breaks only stand between the parts of a value; strings hold none.
-    let text = json.as_str();
-    if text.contains(['\n', '\r']) {
-        Bytes::from(text.replace(['\n', '\r'], " "))
-    } else {
-        Bytes::copy_from_slice(text.as_bytes())
+    let bytes = json.bytes();
+    if memchr::memchr2(b'\n', b'\r', bytes).is_none() { bytes.clone() } else { line(bytes.to_vec()) }
+}
+
+/// A message is a line. Breaks only stand between the parts of a value; strings hold none.
+fn line(mut text: Vec<u8>) -> Bytes {
+    let mut from = 0;
+    while let Some(at) = memchr::memchr2(b'\n', b'\r', &text[from..]) {
+        text[from + at] = b' ';
+        from += at + 1;
     }
+    Bytes::from(text)
 }
 
 fn version() -> (&'static str, Json) {
     ("jsonrpc", json!("2.0").into())
 }
 
+/// The start of an answer that has a result, with room for so much more.
+fn head(id: &Json, room: usize) -> Vec<u8> {
+    let mut text = Vec::with_capacity(id.len() + 40 + room);
+    text.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    text.extend_from_slice(id.bytes());
+    text.extend_from_slice(br#","result":"#);
+    text
+}
+
+/// What stands before and after a result that goes out by itself. Where a message need not be one line.
+pub(crate) fn frame(id: &Json) -> [Bytes; 2] {
+    [Bytes::from(head(id, 0)), Bytes::from_static(b"}")]
+}
+
 pub(crate) fn answer(id: &Json, outcome: &Result<Json, RpcError>) -> Bytes {
     match outcome {
-        Ok(result) => text(&Json::object([version(), ("id", id.clone()), ("result", result.clone())])),
+        // Results may be long: they are copied once, from where they came to where they go.
+        Ok(result) => {
+            let mut text = head(id, result.len() + 1);
+            text.extend_from_slice(result.bytes());
+            text.push(b'}');
+            line(text)
+        }
         Err(error) => failure(Some(id), error),
     }
 }
@@ -176,7 +225,7 @@ mod tests {
     use super::*;
 
     fn only(text: &'static str) -> Result<Message, RpcError> {
-        let mut all = decode(Bytes::from_static(text.as_bytes()));
+        let mut all = decode(&Bytes::from_static(text.as_bytes()));
         assert_eq!(all.len(), 1, "{text}");
         all.remove(0)
     }
@@ -205,6 +254,7 @@ mod tests {
             ("{} {}", PARSE),
             ("1", INVALID_REQUEST),
             ("[]", INVALID_REQUEST),
+            (r#"[[1,"x",{}]]"#, INVALID_REQUEST),
             ("{}", INVALID_REQUEST),
             (r#"{"id":null,"method":"x"}"#, INVALID_REQUEST),
             (r#"{"id":1.5,"method":"x"}"#, INVALID_REQUEST),
@@ -216,7 +266,7 @@ mod tests {
         ] {
             assert_eq!(only(text).unwrap_err().code, code, "{text}");
         }
-        assert_eq!(decode(Bytes::from_static(b"[1, {\"method\":\"x\"}]")).len(), 2);
+        assert_eq!(decode(&Bytes::from_static(b"[1, {\"method\":\"x\"}]")).len(), 2);
     }
 
     #[test]
@@ -226,6 +276,9 @@ mod tests {
         let line = answer(&id, &Ok(result));
         let expected = r#"{"jsonrpc":"2.0","id":"a","result":{ "n": 123456789012345678901234567890}}"#;
         assert_eq!(std::str::from_utf8(&line).unwrap(), expected);
+        let result = Json::from_text("[1]").unwrap();
+        let [head, tail] = frame(&id);
+        assert_eq!([&*head, result.bytes(), &*tail].concat(), answer(&id, &Ok(result)));
         let error = RpcError::no_method("x").with(json!({"a": 1}));
         let line = failure(None, &error);
         let expected = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"method not found: x","data":{"a":1}}}"#;

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, Stay};
 use crate::hub::Hub;
+use crate::metrics::{self, Metrics};
 use crate::route;
 use crate::rpc::{self, INVALID_REQUEST, Message, Request, RpcError};
 
@@ -19,6 +20,8 @@ use crate::rpc::{self, INVALID_REQUEST, Message, Request, RpcError};
 const LONGEST: usize = 16 * 1024 * 1024;
 /// Messages that wait to be written.
 const OUTBOX: usize = 256;
+/// Bytes that are worth a write of their own.
+const LONG: usize = 64 * 1024;
 /// Requests of one client at the same time.
 const AT_ONCE: usize = 1024;
 
@@ -29,7 +32,7 @@ pub(crate) async fn serve(
 ) -> std::io::Result<()> {
     let (client, mail) = hub.welcome(Stay::Connected);
     let (out, outbox) = mpsc::channel(OUTBOX);
-    let writer = tokio::spawn(write(output, outbox, mail));
+    let writer = tokio::spawn(write(output, (outbox, mail), Arc::clone(&hub.metrics)));
     let mut conversation = Conversation { hub, client: &client, out, running: JoinSet::new() };
     let read = conversation.read(input).await;
     let Conversation { mut running, out, .. } = conversation;
@@ -57,9 +60,11 @@ impl Conversation<'_> {
         let mut is_skipping = false;
         loop {
             let seen = buffer.len();
-            if input.read_buf(&mut buffer).await? == 0 {
+            let n_read = input.read_buf(&mut buffer).await?;
+            if n_read == 0 {
                 return Ok(());
             }
+            self.hub.metrics.received(n_read);
             let mut from = seen;
             while let Some(at) = buffer[from..].iter().position(|byte| *byte == b'\n') {
                 let line = buffer.split_to(from + at + 1).freeze();
@@ -72,7 +77,7 @@ impl Conversation<'_> {
             if buffer.len() > LONGEST {
                 buffer.clear();
                 if !std::mem::replace(&mut is_skipping, true) {
-                    let error = RpcError::new(INVALID_REQUEST, "the message is too long");
+                    let error = RpcError::new(INVALID_REQUEST, "the message is longer than 16 MiB");
                     self.send(rpc::failure(None, &error)).await;
                 }
             }
@@ -84,22 +89,18 @@ impl Conversation<'_> {
             return;
         }
         while self.running.try_join_next().is_some() {}
-        for message in rpc::decode(line) {
+        for message in rpc::decode(&line) {
             match message {
                 Ok(Message::Request(request)) => self.request(request).await,
-                Ok(Message::Notification { method, params }) => self.told(&method, &params),
+                Ok(Message::Notification { method, params }) => self.told(&method, &params).await,
                 Ok(Message::Response { id, outcome }) => self.client.answered(&id, outcome),
                 Err(error) => self.send(rpc::failure(None, &error)).await,
             }
         }
     }
 
-    fn told(&self, method: &str, params: &Json) {
-        if method == "notifications/cancelled"
-            && let Some(id) = params.get("requestId")
-        {
-            self.client.cancel(&id);
-        }
+    async fn told(&self, method: &str, params: &Json) {
+        route::told(self.hub, self.client, method, params).await;
     }
 
     async fn request(&mut self, request: Request) {
@@ -111,7 +112,7 @@ impl Conversation<'_> {
                 Some(RpcError::new(INVALID_REQUEST, "`initialize` comes first"))
             }
             Ok(_) if self.running.len() >= AT_ONCE => {
-                Some(RpcError::new(rpc::INTERNAL, "too many requests at once"))
+                Some(RpcError::new(rpc::INTERNAL, format!("more than {AT_ONCE} requests at once")))
             }
             Ok(_) if !self.client.begin(&request.id, &stop) => {
                 Some(RpcError::new(INVALID_REQUEST, "a request with this id is under way"))
@@ -122,17 +123,17 @@ impl Conversation<'_> {
             let error = refused.unwrap_or_else(|| RpcError::new(INVALID_REQUEST, "not now"));
             return self.send(rpc::failure(Some(&request.id), &error)).await;
         };
-        let caller = route::caller(self.client, &request, era, self.out.clone());
+        let caller = route::caller(self.hub, self.client, &request, era, self.out.clone());
         let (hub, out) = (Arc::clone(self.hub), self.out.clone());
         // The handshake decides what follows it, so it is not overtaken.
         if request.method == "initialize" {
-            let outcome = route::answer(&hub, &caller, &request).await;
+            let outcome = metrics::answer(&hub, &caller, &request).await;
             self.client.end(&request.id);
             return self.send(rpc::answer(&request.id, &outcome)).await;
         }
         self.running.spawn(async move {
             let outcome = tokio::select! {
-                outcome = route::answer(&hub, &caller, &request) => Some(outcome),
+                outcome = metrics::answer(&hub, &caller, &request) => Some(outcome),
                 () = stop.cancelled() => None,
             };
             caller.client.end(&request.id);
@@ -155,8 +156,8 @@ impl Conversation<'_> {
 /// Writes what is to be said, in order, until there is nobody left to say anything.
 async fn write(
     mut output: impl AsyncWrite + Send + Unpin,
-    mut outbox: mpsc::Receiver<Bytes>,
-    mut mail: mpsc::Receiver<Bytes>,
+    (mut outbox, mut mail): (mpsc::Receiver<Bytes>, mpsc::Receiver<Bytes>),
+    metrics: Arc<Metrics>,
 ) -> std::io::Result<()> {
     let mut text = BytesMut::new();
     let mut has_mail = true;
@@ -173,15 +174,21 @@ async fn write(
             }
         };
         let Some(line) = first else { break };
-        text.extend_from_slice(&line);
+        // What is long goes out from where it is.
+        if line.len() >= LONG {
+            output.write_all(&line).await?;
+        } else {
+            text.extend_from_slice(&line);
+        }
         text.extend_from_slice(b"\n");
         // Whatever is ready goes out in one piece.
-        while text.len() < 64 * 1024
+        while text.len() < LONG
             && let Ok(line) = outbox.try_recv()
         {
             text.extend_from_slice(&line);
             text.extend_from_slice(b"\n");
         }
+        metrics.sent(text.len());
         output.write_all_buf(&mut text).await?;
         output.flush().await?;
     }

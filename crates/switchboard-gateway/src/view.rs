@@ -1,15 +1,22 @@
 //! What clients see: every list, name by name and address by address, and the way back from a name to its server. Pure.
 //!
-//! Items are kept as the text that goes out, so that a list costs a client nothing but its bytes.
+//! Items are kept as the text that goes out, so that a list costs a client nothing but its bytes. Names and addresses are
+//! made of everything there is, and only then narrowed: a thing is called the same whoever sees it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::json;
-use switchboard::catalog::{Catalog, Entry, naming};
-use switchboard::config::settings::NameStyle;
+use switchboard::catalog::{Catalog, Entry, Of, naming};
+use switchboard::config::settings::{NameStyle, Profile};
 use switchboard::digest;
 use switchboard::json::Json;
+
+use crate::hint::{self, Audience, Hint};
+use crate::instructions;
+use crate::pages::{Listed, Page, Pages};
+use crate::search;
 
 /// How things are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,6 +38,8 @@ pub(crate) enum List {
 }
 
 impl List {
+    const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
+
     /// The field that holds it.
     pub(crate) const fn field(self) -> &'static str {
         match self {
@@ -42,67 +51,135 @@ impl List {
     }
 }
 
-/// One item, as clients get it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listed {
-    /// What the list is ordered by; unique in it.
-    pub(crate) key: String,
-    pub(crate) json: Json,
+/// What there is, before anybody looks at it.
+#[derive(Debug, Clone)]
+pub(crate) struct Everything {
+    pub(crate) catalog: Arc<Catalog>,
+    /// Every server, also those that offer nothing.
+    pub(crate) servers: BTreeSet<String>,
+    /// Tools no rule lets anybody call, by their names in the catalog.
+    pub(crate) denied: BTreeSet<String>,
+    pub(crate) names: Names,
+    pub(crate) style: NameStyle,
+}
+
+/// Who looks at it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Eyes<'a> {
+    /// What narrows it; none sees all.
+    pub(crate) profile: Option<&'a Profile>,
+    /// Whether there is a search instead of all tools.
+    pub(crate) search: bool,
+    /// Whether another client may see something else at the same place.
+    pub(crate) audience: Audience,
+}
+
+impl Eyes<'_> {
+    fn sees_server(&self, server: &str) -> bool {
+        self.profile.is_none_or(|profile| profile.sees_server(server))
+    }
+
+    fn sees_tool(&self, entry: &Entry) -> bool {
+        self.profile.is_none_or(|profile| profile.sees_tool(&entry.server, &entry.tool.name, &entry.name))
+    }
+}
+
+/// A tool of a catalog, which stays as long as it is held.
+#[derive(Debug, Clone)]
+pub(crate) struct Held {
+    catalog: Arc<Catalog>,
+    /// There is one at this place.
+    index: usize,
+}
+
+impl std::ops::Deref for Held {
+    type Target = Entry;
+
+    fn deref(&self) -> &Entry {
+        &self.catalog.tools[self.index]
+    }
 }
 
 /// What clients see.
 #[derive(Debug, Default)]
 pub(crate) struct View {
-    pub(crate) catalog: Arc<Catalog>,
+    catalog: Arc<Catalog>,
     names: Names,
-    /// What stands for each server in addresses.
+    /// What stands for each server in addresses, whoever sees it.
     words: BTreeMap<String, String>,
-    lists: [Vec<Listed>; 4],
-    tools: HashMap<String, usize>,
+    /// The servers that are seen.
+    servers: BTreeSet<String>,
+    lists: [Pages; 4],
+    tools: BTreeMap<String, usize>,
+    tool_names: Arc<Vec<String>>,
     /// Prompts by name: the server and its own name for it.
     prompts: HashMap<String, (String, String)>,
-    pub(crate) instructions: Option<String>,
+    /// The words of the servers that are seen.
+    pub(crate) instructions: String,
+    pub(crate) search: bool,
+    audience: Option<Audience>,
 }
 
 impl View {
-    pub(crate) fn new(
-        catalog: Arc<Catalog>,
-        servers: &BTreeSet<String>,
-        names: Names,
-        style: NameStyle,
-    ) -> Self {
-        let words = words(servers);
-        let mut view = Self { names, words, instructions: instructions(&catalog, names), ..Self::default() };
-        for (index, entry) in catalog.tools.iter().enumerate() {
-            let key = match names {
-                Names::Prefixed => entry.name.clone(),
-                Names::Raw => entry.tool.name.clone(),
-            };
-            if view.tools.insert(key.clone(), index).is_none() {
-                let json = tool(entry, &key, names);
-                view.lists[List::Tools as usize].push(Listed { key, json });
-            }
-        }
-        view.take_prompts(&catalog, style);
-        for of in &catalog.resources {
+    pub(crate) fn new(all: &Everything, eyes: Eyes<'_>) -> Self {
+        let catalog = &all.catalog;
+        let servers = all.servers.iter().filter(|server| eyes.sees_server(server)).cloned().collect();
+        let mut view = Self {
+            names: all.names,
+            words: words(&all.servers),
+            servers,
+            instructions: all.instructions(eyes),
+            search: eyes.search,
+            audience: Some(eyes.audience),
+            catalog: Arc::clone(catalog),
+            ..Self::default()
+        };
+        let resources = catalog.resources.iter().filter(|of| eyes.sees_server(&of.server)).map(|of| {
             let key = view.outward(&of.server, &of.item.uri);
             let json = of.item.raw.with("uri", json!(key).into());
-            view.lists[List::Resources as usize].push(Listed { key, json });
-        }
-        for of in &catalog.templates {
+            Listed { key, json }
+        });
+        let resources = resources.collect();
+        let templates = catalog.templates.iter().filter(|of| eyes.sees_server(&of.server)).map(|of| {
             let key = view.outward(&of.server, &of.item.uri_template);
             let json = of.item.raw.with("uriTemplate", json!(key).into());
-            view.lists[List::Templates as usize].push(Listed { key, json });
-        }
-        for list in &mut view.lists {
-            list.sort_by(|one, another| one.key.cmp(&another.key));
-            list.dedup_by(|one, another| one.key == another.key);
-        }
-        view.catalog = catalog;
+            Listed { key, json }
+        });
+        let templates = templates.collect();
+        let tools = view.take_tools(all, eyes);
+        let prompts = view.take_prompts(all.style, eyes);
+        view.lists = [
+            Pages::new(List::Tools.field(), tools),
+            Pages::new(List::Resources.field(), resources),
+            Pages::new(List::Templates.field(), templates),
+            Pages::new(List::Prompts.field(), prompts),
+        ];
         view
     }
 
-    fn take_prompts(&mut self, catalog: &Catalog, style: NameStyle) {
+    fn take_tools(&mut self, all: &Everything, eyes: Eyes<'_>) -> Vec<Listed> {
+        let catalog = Arc::clone(&self.catalog);
+        let seen = |entry: &Entry| eyes.sees_tool(entry) && !all.denied.contains(&entry.name);
+        for (index, entry) in catalog.tools.iter().enumerate().filter(|(_, entry)| seen(entry)) {
+            let name = match self.names {
+                Names::Prefixed => &entry.name,
+                Names::Raw => &entry.tool.name,
+            };
+            self.tools.entry(name.clone()).or_insert(index);
+        }
+        self.tool_names = Arc::new(self.tools.keys().cloned().collect());
+        if self.search {
+            return search::tools();
+        }
+        let listed = |(name, entry): (&str, &Entry)| Listed {
+            key: name.to_owned(),
+            json: self.definition(name, entry),
+        };
+        self.seen().map(listed).collect()
+    }
+
+    fn take_prompts(&mut self, style: NameStyle, eyes: Eyes<'_>) -> Vec<Listed> {
+        let catalog = Arc::clone(&self.catalog);
         let raws: Vec<(naming::Raw, &str)> = catalog
             .prompts
             .iter()
@@ -112,7 +189,8 @@ impl View {
             })
             .collect();
         let (names, _) = naming::names(&raws, style);
-        for (of, name) in catalog.prompts.iter().zip(names) {
+        let mut listed = Vec::new();
+        for (of, name) in catalog.prompts.iter().zip(names).filter(|(of, _)| eyes.sees_server(&of.server)) {
             let key = match self.names {
                 Names::Prefixed => name,
                 Names::Raw => of.item.name.clone(),
@@ -120,18 +198,58 @@ impl View {
             let owner = (of.server.clone(), of.item.name.clone());
             if self.prompts.insert(key.clone(), owner).is_none() {
                 let json = of.item.raw.with("name", json!(key).into());
-                self.lists[List::Prompts as usize].push(Listed { key, json });
+                listed.push(Listed { key, json });
             }
         }
+        listed
     }
 
-    pub(crate) fn list(&self, list: List) -> &[Listed] {
-        &self.lists[list as usize]
+    /// A page of a list: the first one, or that after a cursor. None if the cursor is none of ours.
+    pub(crate) fn page(&self, list: List, cursor: Option<&str>) -> Option<Page> {
+        self.lists[list as usize].page(cursor)
+    }
+
+    /// How long a list may be kept, and whether others may have it.
+    pub(crate) fn hint(&self, list: List, now: Instant) -> Hint {
+        if self.search && list == List::Tools {
+            return Hint::OWN;
+        }
+        let parts = self.catalog.hints.iter().filter(|of| self.sees(&of.server));
+        let parts = parts.map(|of| hint::of(&of.item, list));
+        hint::together(parts, self.audience.unwrap_or(Audience::WhoAsked), now)
+    }
+
+    /// Whether anything of a server is seen.
+    pub(crate) fn sees(&self, server: &str) -> bool {
+        self.servers.contains(server)
+    }
+
+    /// The tools that can be called, by name.
+    pub(crate) fn seen(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        let entry = |index: &usize| self.catalog.tools.get(*index);
+        self.tools.iter().filter_map(move |(name, index)| Some((name.as_str(), entry(index)?)))
+    }
+
+    /// Their names, in order.
+    pub(crate) fn names(&self) -> Arc<Vec<String>> {
+        Arc::clone(&self.tool_names)
     }
 
     /// The tool a client means.
     pub(crate) fn tool(&self, name: &str) -> Option<&Entry> {
         self.tools.get(name).and_then(|index| self.catalog.tools.get(*index))
+    }
+
+    /// The same, to be kept: a definition is long, and is not copied for each call.
+    pub(crate) fn held(&self, name: &str) -> Option<Held> {
+        let index = *self.tools.get(name)?;
+        self.catalog.tools.get(index)?;
+        Some(Held { catalog: Arc::clone(&self.catalog), index })
+    }
+
+    /// All about a tool, as clients get it.
+    pub(crate) fn definition(&self, name: &str, entry: &Entry) -> Json {
+        tool(entry, name, self.names)
     }
 
     /// The server of a prompt, and its own name for it.
@@ -147,20 +265,40 @@ impl View {
         }
     }
 
-    /// The server an address of ours leads to, and its own address for it.
+    /// The server an address of ours leads to, and its own address for it, if the server is seen.
     pub(crate) fn inward<'a>(&'a self, uri: &'a str) -> Option<(&'a str, &'a str)> {
         if self.names == Names::Raw {
-            return self.words.keys().next().map(|server| (server.as_str(), uri));
+            return self.servers.iter().next().map(|server| (server.as_str(), uri));
         }
         let (word, rest) = uri.split_once('+')?;
         let (server, _) = self.words.iter().find(|(_, other)| *other == word)?;
-        Some((server, rest))
+        self.sees(server).then_some((server, rest))
+    }
+
+    /// Whether addresses are made as at another time.
+    pub(crate) fn has_words_of(&self, other: &Self) -> bool {
+        self.words == other.words
     }
 
     /// Which lists differ from those of another time.
     pub(crate) fn changes(&self, before: &Self) -> BTreeSet<List> {
-        let all = [List::Tools, List::Resources, List::Templates, List::Prompts];
-        all.into_iter().filter(|list| self.list(*list) != before.list(*list)).collect()
+        let is_another = |list: &List| {
+            let place = *list as usize;
+            self.lists[place].items() != before.lists[place].items()
+        };
+        List::ALL.into_iter().filter(is_another).collect()
+    }
+}
+
+impl Everything {
+    /// How to use the servers that are seen, in their own words.
+    fn instructions(&self, eyes: Eyes<'_>) -> String {
+        let seen = self.catalog.instructions.iter().filter(|of| eyes.sees_server(&of.server));
+        let parts: Vec<&Of<String>> = seen.collect();
+        match self.names {
+            Names::Raw => parts.first().map(|of| of.item.clone()).unwrap_or_default(),
+            Names::Prefixed => instructions::merged(&parts),
+        }
     }
 }
 
@@ -203,12 +341,126 @@ fn word(server: &str) -> String {
     if clean.starts_with(|c: char| c.is_ascii_lowercase()) { clean } else { format!("s-{clean}") }
 }
 
-/// How to use the servers, in their own words, each under its name.
-fn instructions(catalog: &Catalog, names: Names) -> Option<String> {
-    if names == Names::Raw {
-        return catalog.instructions.first().map(|of| of.item.clone());
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use proptest::prelude::*;
+    use switchboard::connect::Freshness;
+    use switchboard::offer::{Prompt, Resource, Tool, page};
+    use switchboard::{Origin, Provider, Scope};
+
+    use super::*;
+
+    fn entry(server: &str, name: &str, freshness: Freshness) -> Entry {
+        let listed = json!({"tools": [{"name": name, "inputSchema": {"type": "object"}}]});
+        let tool = page::<Tool>(&listed.into()).unwrap().items.remove(0);
+        Entry {
+            name: format!("mcp_{server}_{name}"),
+            server: server.to_owned(),
+            input_schema: tool.input_schema.clone(),
+            tool,
+            origin: Origin { provider: Provider::Native, scope: Scope::User, path: None, line: None },
+            freshness,
+            promise: None,
+            word: server.to_owned(),
+        }
     }
-    let parts: Vec<String> =
-        catalog.instructions.iter().map(|of| format!("## {}\n\n{}", of.server, of.item)).collect();
-    (!parts.is_empty()).then(|| parts.join("\n\n"))
+
+    /// Each of these is a tool, a resource and a prompt, in this order.
+    fn everything(things: &[(String, String)], freshness: Freshness) -> Everything {
+        let mut catalog = Catalog::default();
+        for (server, name) in things {
+            let resources = json!({"resources": [{"uri": format!("x:{name}"), "name": name}]});
+            let prompts = json!({"prompts": [{"name": name}]});
+            let server = || server.clone();
+            catalog.tools.push(entry(&server(), name, freshness));
+            let item = page::<Resource>(&resources.into()).unwrap().items.remove(0);
+            catalog.resources.push(Of { server: server(), item });
+            let item = page::<Prompt>(&prompts.into()).unwrap().items.remove(0);
+            catalog.prompts.push(Of { server: server(), item });
+        }
+        Everything {
+            catalog: Arc::new(catalog),
+            servers: ["a", "b", "c"].map(str::to_owned).into(),
+            denied: BTreeSet::new(),
+            names: Names::Prefixed,
+            style: NameStyle::Standard,
+        }
+    }
+
+    fn eyes(profile: Option<&Profile>, search: bool) -> Eyes<'_> {
+        Eyes { profile, search, audience: Audience::Everybody }
+    }
+
+    fn bytes(view: &View) -> Vec<Page> {
+        List::ALL.into_iter().filter_map(|list| view.page(list, None)).collect()
+    }
+
+    fn profile(servers: &[&str], deny: &[&str]) -> Profile {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        Profile { servers: Some(owned(servers)), deny: owned(deny), ..Profile::default() }
+    }
+
+    proptest! {
+        #[test]
+        fn the_same_content_gives_the_same_bytes_whoever_came_first(
+            things in prop::collection::btree_set(("[abc]", "[a-z]{1,4}"), 0..30),
+            keys in prop::collection::vec(any::<u64>(), 30),
+        ) {
+            let sorted: Vec<(String, String)> = things.into_iter().collect();
+            let mut order: Vec<usize> = (0..sorted.len()).collect();
+            order.sort_by_key(|index| keys[*index]);
+            let shuffled: Vec<_> = order.iter().map(|index| sorted[*index].clone()).collect();
+            let before = Freshness::Cached { at: SystemTime::UNIX_EPOCH };
+            let one = View::new(&everything(&sorted, Freshness::Live), eyes(None, false));
+            let two = View::new(&everything(&shuffled, before), eyes(None, false));
+            prop_assert_eq!(bytes(&one), bytes(&two));
+            prop_assert!(one.changes(&two).is_empty());
+        }
+
+        #[test]
+        fn a_facet_is_a_part_under_the_same_names(
+            things in prop::collection::btree_set(("[abc]", "[a-z]{1,2}"), 0..30),
+            server in "[abc*]",
+            denied in "[a-z*]",
+        ) {
+            let things: Vec<(String, String)> = things.into_iter().collect();
+            let all = everything(&things, Freshness::Live);
+            let narrow = profile(&[&server], &[&denied]);
+            let (whole, part) = (View::new(&all, eyes(None, false)), View::new(&all, eyes(Some(&narrow), false)));
+            for list in List::ALL {
+                let whole: Vec<Json> = whole.page(list, None).unwrap().items.items().unwrap();
+                let part: Vec<Json> = part.page(list, None).unwrap().items.items().unwrap();
+                prop_assert!(part.iter().all(|item| whole.contains(item)));
+            }
+            for (name, entry) in whole.seen() {
+                let is_seen = narrow.sees_tool(&entry.server, &entry.tool.name, &entry.name);
+                prop_assert_eq!(part.tool(name).is_some(), is_seen);
+            }
+            for (server, name) in &things {
+                let uri = whole.outward(server, name);
+                prop_assert_eq!(part.outward(server, name), uri.clone());
+                prop_assert_eq!(part.inward(&uri).is_some(), narrow.sees_server(server));
+            }
+        }
+    }
+
+    #[test]
+    fn with_a_search_the_list_of_tools_never_changes() {
+        let thing = |name: &str| ("a".to_owned(), name.to_owned());
+        let one = View::new(&everything(&[thing("x")], Freshness::Live), eyes(None, true));
+        let two = View::new(&everything(&[thing("y")], Freshness::Live), eyes(None, true));
+        assert_eq!(one.page(List::Tools, None), two.page(List::Tools, None));
+        assert!(!one.changes(&two).contains(&List::Tools));
+        assert!(one.tool("mcp_a_x").is_some() && one.tool("mcp_a_y").is_none());
+    }
+
+    #[test]
+    fn what_rules_deny_is_not_seen() {
+        let mut all = everything(&[("a".to_owned(), "x".to_owned())], Freshness::Live);
+        all.denied = ["mcp_a_x".to_owned()].into();
+        let view = View::new(&all, eyes(None, false));
+        assert!(view.tool("mcp_a_x").is_none() && view.names().is_empty());
+    }
 }

@@ -9,9 +9,10 @@ use switchboard::config::{Approvals, Approved, ServerSpec, definition, schema, v
 use switchboard::declared::{Declared, Limit, Remote, TransportName};
 use switchboard::sources::read;
 use switchboard::template::{Syntax, Template};
+use switchboard::visible::shell_word;
 use switchboard::{Scope, resolve};
 
-use super::{Context, Outcome, login, own_file, wizard};
+use super::{Context, Outcome, login, own_file, unread, wizard};
 use crate::args::{Add, ScopeArg, TransportArg};
 use crate::error::CommandError;
 
@@ -177,11 +178,22 @@ pub(super) fn approve(
         let mut definitions = winners.clone().chain(aside.clone());
         let ours =
             definitions.find(|(other, origin, _)| other == name && origin.path.as_deref() == Some(path));
-        let Some((_, origin, Ok(spec))) = ours else { continue };
+        let Some((_, origin, Ok(spec))) = ours else {
+            // Whoever was told that it was added would wonder why it does not start.
+            if let Some(error) = unread(&discovery, name) {
+                let hint =
+                    format!("approve it when the file can be read: switchboard trust {}", shell_word(name));
+                return Err(error.reworded(|why| format!("not approved: {why}")).hint(hint));
+            }
+            continue;
+        };
         // What stood there before is no longer agreed to.
         Approvals::remove_from(&context.env, name, &source)?;
         let approved = Approved { server: (*name).to_owned(), source: source.clone() };
         new.push((definition::hash(spec, origin, &discovery.project), approved));
+    }
+    if new.is_empty() {
+        return Ok(());
     }
     Ok(Approvals::add(&context.env, &new)?)
 }

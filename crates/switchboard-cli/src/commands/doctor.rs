@@ -1,20 +1,21 @@
 //! `doctor`: what is wrong with the configuration, worst first, one cause each, and what to do about it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use switchboard::auth::{self, Keys};
-use switchboard::config::{Server, Transport};
+use switchboard::config::{Because, Server, Transport};
 use switchboard::discover::sort;
 use switchboard::resolve::{self, Program, Subject, find_program};
 use switchboard::{Code, Discovery, Env, Problem, Provider, Scope, Severity, State, redact};
 
 use super::online::{self, Wait};
-use super::{Context, Outcome, is_this_program, s};
+use super::{Context, Outcome, bundle, is_this_program, s};
 use crate::error::CommandError;
 use crate::printer::{GOOD, Volume, problem_lines};
 use crate::report::{Doctor, ProblemRow};
 
-pub(super) fn run(context: &Context, connect: bool) -> Result<Outcome, CommandError> {
+pub(super) fn run(context: &Context, connect: bool, report: Option<&Path>) -> Result<Outcome, CommandError> {
     let discovery = context.discover();
     let mut problems = examine(&discovery, &context.env);
     if connect {
@@ -34,6 +35,9 @@ pub(super) fn run(context: &Context, connect: bool) -> Result<Outcome, CommandEr
             problem.code != Code::ServerFailed
                 || problem.server.as_ref().is_none_or(|server| !missing.contains(server))
         });
+    }
+    if let Some(path) = report {
+        bundle::write(context, (&discovery, &problems), path)?;
     }
     let broken = problems.iter().any(|problem| problem.severity() == Severity::Error);
     let outcome = if broken { Outcome::Broken } else { Outcome::Done };
@@ -100,6 +104,7 @@ fn examine(discovery: &Discovery, env: &Env) -> Vec<Problem> {
             problems.extend(look(server, discovery, env));
         }
     }
+    problems.extend(gateways(discovery, env));
     problems.extend(logins(discovery, env));
     problems.extend(waiting(discovery));
     sort(&mut problems);
@@ -159,6 +164,29 @@ fn look(server: &Server, discovery: &Discovery, env: &Env) -> Vec<Problem> {
     problems
 }
 
+/// Entries of other tools that start us from where we no longer are.
+fn gateways(discovery: &Discovery, env: &Env) -> Vec<Problem> {
+    let own = discovery.shadowed.iter().filter(|aside| aside.because == Because::Gateway);
+    own.filter_map(|aside| {
+        let Transport::Stdio(stdio) = &aside.definition.as_ref().ok()?.transport else { return None };
+        let dir = discovery.project.directory_of(&aside.origin);
+        if find_program(stdio, env, dir) != Program::NotFound {
+            return None;
+        }
+        let tool = match aside.origin.provider {
+            Provider::McpJson => Provider::Claude,
+            tool => tool,
+        };
+        let command = redact::word(stdio.command.raw());
+        let message = format!("`{command}` is not found, so {tool} cannot start the gateway");
+        let scope = if aside.origin.scope == Scope::Project { " --scope project" } else { "" };
+        let hint = format!("switchboard install --into {}{scope}", tool.id());
+        let problem = Problem::new(Code::CommandNotFound, message).hint(hint);
+        Some(problem.server(&aside.name).origin(aside.origin.clone()))
+    })
+    .collect()
+}
+
 /// One problem for all that wait, with one thing to type.
 fn waiting(discovery: &Discovery) -> Option<Problem> {
     let names: Vec<_> = discovery
@@ -172,8 +200,7 @@ fn waiting(discovery: &Discovery) -> Option<Problem> {
     }
     let n = names.len();
     let message = format!("{n} server{} wait{} for your approval", s(n), if n == 1 { "s" } else { "" });
-    let list = if n > 6 { "--all".to_owned() } else { names.join(" ") };
-    Some(Problem::new(Code::Untrusted, message).hint(format!("switchboard trust {list}")))
+    Some(Problem::new(Code::Untrusted, message).hint(super::trust::how_to_approve(&names)))
 }
 
 fn verdict(discovery: &Discovery, problems: &[Problem]) -> String {

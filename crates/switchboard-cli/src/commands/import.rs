@@ -1,19 +1,19 @@
 //! `import`: copies servers of other tools into a file of ours, and shows the difference first.
 
-use similar::{ChangeTag, TextDiff};
-use switchboard::config::edit::{IfExists, OwnFile, redacted};
+use switchboard::config::edit::{IfExists, OwnFile};
 use switchboard::config::file::ServerEntry;
 use switchboard::config::write::WriteError;
 use switchboard::config::{ServerSpec, validate};
 use switchboard::declared::Switch;
 use switchboard::sources::read;
+use switchboard::sources::syntax::Format;
 use switchboard::visible::visible;
 use switchboard::{Discovery, Origin};
 
+use super::difference::difference;
 use super::{Context, Outcome, add, connection, own_file, s, unknown_server};
 use crate::args::Import;
 use crate::error::CommandError;
-use crate::printer::{BAD, FAINT, GOOD};
 
 /// A server that could be copied.
 struct Candidate<'d> {
@@ -49,7 +49,7 @@ pub(super) fn run(context: &Context, import: &Import) -> Result<Outcome, Command
     }
     let new = file.with(old.as_deref(), &servers, IfExists::Refuse)?;
     let shown = context.env.display(&path);
-    context.printer.show(&difference(old.as_deref().unwrap_or_default(), &new, &shown));
+    context.printer.show(&difference(Format::Json, old.as_deref().unwrap_or_default(), &new, &shown));
     if import.dry_run {
         context.printer.remark("Nothing was changed: this was a dry run.");
         return report.print(context);
@@ -182,24 +182,4 @@ fn entry(candidate: &Candidate<'_>, file: &OwnFile, text: Option<&str>) -> Resul
             inexpressible.field, candidate.origin.provider
         )
     })
-}
-
-/// A difference with the secrets hidden on both sides.
-fn difference(old: &str, new: &str, path: &str) -> Vec<String> {
-    let (old, new) = (redacted(old), redacted(new));
-    let diff = TextDiff::from_lines(&old, &new);
-    let mut lines = vec![format!("{FAINT}--- {path}{FAINT:#}"), format!("{FAINT}+++ {path}{FAINT:#}")];
-    for group in diff.grouped_ops(2) {
-        for op in group {
-            for change in diff.iter_changes(&op) {
-                let text = visible(change.value().trim_end_matches(['\n', '\r'])).into_owned();
-                lines.push(match change.tag() {
-                    ChangeTag::Insert => format!("{GOOD}+{text}{GOOD:#}"),
-                    ChangeTag::Delete => format!("{BAD}-{text}{BAD:#}"),
-                    ChangeTag::Equal => format!(" {text}"),
-                });
-            }
-        }
-    }
-    lines
 }

@@ -39,7 +39,7 @@ pub(super) fn run(context: &Context, all: bool) -> Result<Outcome, CommandError>
     Ok(Outcome::Done)
 }
 
-fn rows(discovery: &Discovery, all: bool) -> Vec<ServerRow> {
+pub(super) fn rows(discovery: &Discovery, all: bool) -> Vec<ServerRow> {
     let mut servers: Vec<ServerRow> = discovery.servers.iter().map(ServerRow::from).collect();
     if all {
         servers.extend(discovery.shadowed.iter().map(ServerRow::from));
@@ -112,15 +112,12 @@ fn remarks(context: &Context, discovery: &Discovery) {
         .map(|server| switchboard::visible::shell_word(&server.name))
         .collect();
     if !waiting.is_empty() {
-        let names = match waiting.len() {
-            1..=6 => waiting.join(" "),
-            _ => "--all".to_owned(),
-        };
         let wait = if waiting.len() == 1 { "waits" } else { "wait" };
         context.printer.remark_styled(&format!(
-            "{WAITING}{} server{} {wait} for your approval{WAITING:#}: switchboard trust {names}",
+            "{WAITING}{} server{} {wait} for your approval{WAITING:#}: {}",
             waiting.len(),
-            s(waiting.len())
+            s(waiting.len()),
+            super::trust::how_to_approve(&waiting)
         ));
     }
     let shown: Vec<_> = discovery

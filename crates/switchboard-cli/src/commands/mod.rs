@@ -1,41 +1,50 @@
 //! One verb a file. Here: what they share, and which is run.
 
+mod about;
 pub(crate) mod add;
 mod builtin;
+mod bundle;
 pub(crate) mod call;
 pub(crate) mod chat;
 mod completions;
 mod conformance;
 pub(crate) mod connection;
+mod difference;
 mod doctor;
 mod import;
+mod install;
 pub(crate) mod list;
 mod listing;
 pub(crate) mod login;
+mod man;
 pub(crate) mod offers;
 pub(crate) mod online;
 pub(crate) mod prompt;
 pub(crate) mod read;
 mod remove;
+mod running;
 mod schema;
 mod serve;
 mod status;
+mod streams;
 mod switch;
 mod test;
 pub(crate) mod tools;
 pub(crate) mod trust;
+mod uninstall;
 mod why;
 pub(crate) mod wizard;
 
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use switchboard::config::edit::OwnFile;
 use switchboard::config::write::Privacy;
 use switchboard::context;
 use switchboard::sources::places;
-use switchboard::{Discovery, Env, Options, Provider, Scope, Server, Transport, discover};
+use switchboard::{Code, Discovery, Env, Options, Provider, Scope, Server, Transport, discover};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{BuiltinArg, Cli, Command, ScopeArg};
@@ -108,6 +117,11 @@ pub(crate) enum Outcome {
 pub(crate) fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        Err(error)
+            if error.kind() == ErrorKind::DisplayVersion && typed(&["--verbose", "-v", "-Vv", "-vV"]) =>
+        {
+            return tell_about();
+        }
         Err(error) => return usage(&error),
     };
     let volume = match (cli.global.quiet, cli.global.verbose) {
@@ -163,9 +177,7 @@ fn verb(command: &Command) -> String {
 fn nothing_to_do() -> clap::Error {
     let strict = Cli::command().arg_required_else_help(true).subcommand_required(true);
     let parsed = strict.try_get_matches_from(std::env::args_os());
-    parsed
-        .err()
-        .unwrap_or_else(|| Cli::command().error(clap::error::ErrorKind::MissingSubcommand, "no command"))
+    parsed.err().unwrap_or_else(|| Cli::command().error(ErrorKind::MissingSubcommand, "no command"))
 }
 
 /// The surroundings, as if started in that directory.
@@ -201,14 +213,19 @@ pub(crate) fn dispatch(command: Command, context: &Context) -> Result<Outcome, C
         Command::Test(test) => test::run(context, test),
         Command::Reauth(reauth) => login::reauth(context, &reauth),
         Command::Unauth { name } => login::unauth(context, &name),
+        Command::Reload => running::reload(context),
+        Command::Reconnect { name } => running::reconnect(context, &name),
         Command::Conformance { url } => conformance::run(context, &url),
         Command::Trust(trust) => trust::run(context, &trust),
         Command::Untrust { names, all } => trust::untrust(context, &names, all),
         Command::Import(import) => import::run(context, &import),
-        Command::Doctor { connect } => doctor::run(context, connect),
+        Command::Doctor { connect, report } => doctor::run(context, connect, report.as_deref()),
+        Command::Man { command } => man::run(context, command.as_deref()),
         Command::Completions { shell } => completions::run(context, shell),
         Command::Schema { file } => schema::run(context, file),
-        Command::Serve(serve) => serve::run(context, serve),
+        Command::Serve(serve) => serve::run(context, &serve),
+        Command::Install(install) => install::run(context, &install),
+        Command::Uninstall(uninstall) => uninstall::run(context, &uninstall),
         Command::Builtin { server: BuiltinArg::Thinking } => builtin::run(),
     }
 }
@@ -218,10 +235,32 @@ fn failed(printer: &Printer, error: &CommandError, env: Option<&Env>) -> ExitCod
     ExitCode::from(error.kind as u8)
 }
 
+/// Whether one of these was typed, where the rest of the line is not to be looked at.
+fn typed(any: &[&str]) -> bool {
+    std::env::args_os().take_while(|arg| arg != "--").any(|arg| any.iter().any(|wanted| arg == *wanted))
+}
+
+/// The version, with all that goes into the report of a mistake.
+fn tell_about() -> ExitCode {
+    let printer = Printer::early(typed(&["--json"]), Volume::Normal);
+    let told = env(None).and_then(|env| {
+        let about = about::About::of(&env);
+        if printer.json {
+            printer.json(&about)?;
+        } else {
+            printer.data(&about.lines())?;
+        }
+        Ok(())
+    });
+    match told {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&printer, &error, None),
+    }
+}
+
 /// Help and version go to standard output; a mistake is an error like any other.
 fn usage(error: &clap::Error) -> ExitCode {
-    let wants_json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
-    if error.use_stderr() && wants_json {
+    if error.use_stderr() && typed(&["--json"]) {
         let message = error.kind().to_string();
         let text = error.to_string();
         let line =
@@ -265,6 +304,9 @@ pub(crate) fn unknown_server(discovery: &Discovery, name: &str) -> CommandError 
             .server(name)
             .hint(format!("switchboard why {shown}"));
     }
+    if let Some(error) = unread(discovery, name) {
+        return error;
+    }
     let error = CommandError::usage(
         "server-not-found",
         format!("Server \"{shown}\" not found in any configuration file"),
@@ -277,6 +319,16 @@ pub(crate) fn unknown_server(discovery: &Discovery, name: &str) -> CommandError 
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint("see `switchboard list --all`"),
     }
+}
+
+/// Why nobody can tell whether there is such a server: a file could not be read.
+pub(crate) fn unread(discovery: &Discovery, name: &str) -> Option<CommandError> {
+    let problem = discovery.problems.iter().find(|problem| problem.code == Code::FileUnreadable)?;
+    let path = problem.origin.as_ref()?.path.as_deref()?.display().to_string();
+    let shown = switchboard::visible::excerpt(name, 100);
+    let message = format!("Server \"{shown}\" not found, but {path} could not be read: {}", problem.message);
+    let hint = problem.hint.clone().unwrap_or_else(|| format!("see to that file first: ls -l {path}"));
+    Some(CommandError::usage("server-not-found", message).server(name).hint(hint))
 }
 
 /// Whether the server is this very program.

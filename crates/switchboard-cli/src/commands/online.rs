@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::time::Duration;
 
 use switchboard::catalog::Catalog;
-use switchboard::connect::Persistence;
+use switchboard::connect::{Event, Persistence, Status};
 use switchboard::session::{Gate, LoadError, Options, ServerReport, Session};
 use switchboard::visible::{excerpt, shell_word};
 use switchboard::{Discovery, Provider, State};
@@ -13,6 +14,9 @@ use super::{Context, connection, s, trust, unknown_server};
 use crate::error::CommandError;
 use crate::progress::Progress;
 use crate::report::ErrorRow;
+
+/// Somebody who changed something waits so long for what comes of it.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A session for one job.
 pub(crate) fn options(context: &Context, servers: &[String]) -> Options {
@@ -108,6 +112,41 @@ pub(super) async fn until(session: &Session, is_right: impl Fn(&[ServerReport]) 
             return;
         }
     }
+}
+
+/// Starts a server anew, and comes back when that has begun. False if there is none of that name.
+pub(crate) async fn reconnect(session: &Session, name: &str) -> bool {
+    let mut events = session.events();
+    let is_coming = session.servers().iter().any(|report| report.name == name && !report.status.is_settled());
+    if !session.reconnect(name).await {
+        return false;
+    }
+    // It stands as before until its owner has heard of it. One that was coming up goes on coming up, and is next heard of
+    // when it is there.
+    while let Some(event) = events.next().await {
+        match event {
+            Event::Status { server, status }
+                if server == name && (is_coming || status != Status::Connected) =>
+            {
+                break;
+            }
+            Event::Missed { .. } => break,
+            _ => {}
+        }
+    }
+    true
+}
+
+/// Waits until these servers stand somewhere, for a while.
+pub(crate) async fn settle(session: &Session, names: &[String]) {
+    let settled = async {
+        for name in names {
+            session.wait_for(name, Status::is_settled).await;
+        }
+        session.settled(Some(Duration::ZERO)).await;
+    };
+    // Too late is no failure: it goes on.
+    drop(tokio::time::timeout(PATIENCE, settled).await);
 }
 
 /// Looks for something as servers come up, until `all` are there: nobody waits for a server that has nothing to do with it.

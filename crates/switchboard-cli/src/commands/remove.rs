@@ -5,7 +5,7 @@ use switchboard::sources::places;
 use switchboard::visible::shell_word;
 use switchboard::{Discovery, Origin};
 
-use super::{Context, Outcome, own_file, privacy};
+use super::{Context, Outcome, own_file, privacy, unread};
 use crate::args::ScopeArg;
 use crate::error::CommandError;
 
@@ -56,6 +56,8 @@ fn not_ours(context: &Context, discovery: &Discovery, name: &str) -> CommandErro
         CommandError::usage("not-our-file", message)
             .server(name)
             .hint(format!("switch it off instead: switchboard disable {}", shell_word(name)))
+    } else if let Some(error) = unread(discovery, name) {
+        error
     } else {
         let path = places::project_file(&context.env, &discovery.project);
         EditError::Missing { name: name.to_owned(), path }.into()

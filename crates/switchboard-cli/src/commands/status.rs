@@ -11,8 +11,10 @@ use switchboard::resolve::{self, Program, Subject, find_program};
 use switchboard::visible::{excerpt, shell_word};
 use switchboard::{Discovery, Env, Server, ServerSpec, State, session};
 
+use super::running::{self, Running};
 use super::{ADD_ONE, Context, Outcome, is_this_program, login, online, s, unknown_server};
 use crate::age::age;
+use crate::control::Reply;
 use crate::error::CommandError;
 use crate::printer::{BAD, FAINT, GOOD, STRONG, WAITING};
 use crate::report::{Status, StatusRow};
@@ -21,7 +23,8 @@ use crate::table::{Cell, Table};
 const READY: &str = "ready";
 const NEEDS_LOGIN: &str = "needs login";
 
-pub(super) fn run(context: &Context, names: &[String]) -> Result<Outcome, CommandError> {
+/// How each of these servers could start, or all.
+pub(super) fn rows(context: &Context, names: &[String]) -> Result<Vec<StatusRow>, CommandError> {
     let (discovery, catalog) = session::cached(&online::options(context, &[]));
     for name in names {
         if discovery.server(name).is_none() {
@@ -30,8 +33,19 @@ pub(super) fn run(context: &Context, names: &[String]) -> Result<Outcome, Comman
     }
     let seen = seen(&catalog, SystemTime::now());
     let servers = discovery.servers.iter().filter(|server| names.is_empty() || names.contains(&server.name));
-    let rows = servers.map(|server| row(server, &discovery, &context.env, seen.get(server.name.as_str())));
-    let report = Status { servers: rows.collect() };
+    let row = |server: &Server| row(server, &discovery, &context.env, seen.get(server.name.as_str()));
+    Ok(servers.map(row).collect())
+}
+
+pub(super) fn run(context: &Context, names: &[String]) -> Result<Outcome, CommandError> {
+    let servers = rows(context, names)?;
+    let mut running = running::standing(context);
+    for answer in &mut running.answers {
+        if let Reply::Status(standing) = &mut answer.reply {
+            standing.servers.retain(|row| names.is_empty() || names.contains(&row.name));
+        }
+    }
+    let report = Status { servers, running: running.answers.iter().map(running::flat).collect() };
     if context.printer.json {
         context.printer.json(&report)?;
         return Ok(Outcome::Done);
@@ -58,6 +72,38 @@ pub(super) fn run(context: &Context, names: &[String]) -> Result<Outcome, Comman
     context.printer.data(&table.lines(context.printer.width))?;
     context.printer.remark("");
     context.printer.remark(&summary(&report.servers));
+    live(context, &running)
+}
+
+/// Sessions and gateways that run, a line each.
+fn live(context: &Context, running: &Running) -> Result<Outcome, CommandError> {
+    let mut lines = Vec::new();
+    for answer in &running.answers {
+        let Reply::Status(standing) = &answer.reply else { continue };
+        let mut parts = Vec::new();
+        for state in ["connected", "connecting", "needs login", "failed", "suspended", "disconnected"] {
+            let there: Vec<String> = standing
+                .servers
+                .iter()
+                .filter(|row| row.status == state)
+                .map(|row| excerpt(&row.name, 60))
+                .collect();
+            if !there.is_empty() {
+                parts.push(format!("{state}: {}", there.join(", ")));
+            }
+        }
+        if let Some(clients) = standing.clients {
+            parts.push(format!("{clients} client{}", s(clients)));
+        }
+        lines.push(format!("{} runs; {}", answer.who.words(&context.env), parts.join("; ")));
+    }
+    if !lines.is_empty() {
+        lines.insert(0, String::new());
+    }
+    context.printer.data(&lines)?;
+    for pid in &running.silent {
+        context.printer.remark(&format!("process {pid} does not answer"));
+    }
     Ok(Outcome::Done)
 }
 

@@ -63,13 +63,18 @@ fn write(
     let user_file = OwnFile::new(&user_path, privacy(switchboard::Scope::User));
     match &origin.path {
         Some(path) if origin.provider.is_ours() => {
-            if conduct.enabled != to {
-                OwnFile::new(path, privacy(origin.scope)).switch(name, to)?;
+            // All of it or nothing, where it is one file.
+            if **path == *user_path && conduct.enabled != to {
+                user_file.switch_here(name, to)?;
+                return Ok(user_path);
             }
             // A switch in the user's list would count more than the entry.
-            if user_path.exists() {
+            if user_path.try_exists().unwrap_or(true) {
                 let agreed = Conduct { enabled: to, ..conduct.clone() };
                 user_file.switch_foreign(name, to, &agreed)?;
+            }
+            if conduct.enabled != to {
+                OwnFile::new(path, privacy(origin.scope)).switch(name, to)?;
             }
             Ok(path.to_path_buf())
         }

@@ -78,6 +78,7 @@ fn open_trace(context: &Context, path: &std::path::Path) -> Result<Arc<Trace>, C
     let file = options.open(&path).map_err(|error| {
         let shown = context.env.display(&path);
         CommandError::usage("trace", format!("cannot write the trace to {shown}: {error}"))
+            .hint("name another file: --trace FILE")
     })?;
     Ok(Arc::new(Trace::new(Box::new(file))))
 }

@@ -6,7 +6,9 @@ use switchboard::declared::{Approval, Auth, InheritEnv, OAuth};
 use switchboard::env::SWITCHBOARD_TRUST;
 use switchboard::template::Template;
 use switchboard::visible::{excerpt, shell_word, visible};
-use switchboard::{Consent, Discovery, Options, Provider, Server, State, discover, redact};
+use switchboard::{
+    Consent, Discovery, Options, Origin, Provider, Server, ServerSpec, State, discover, redact,
+};
 
 use super::{Context, Outcome, connection, s, unknown_server};
 use crate::args::Trust;
@@ -203,14 +205,21 @@ fn proofs(oauth: &OAuth) -> Vec<String> {
 
 /// Everything that decides what would run, nothing cut short, secrets hidden.
 fn definition(context: &Context, server: &Server) -> Vec<String> {
-    let Ok(spec) = &server.definition else { return Vec::new() };
-    let place = match (server.origin.path.as_deref(), server.origin.line) {
+    match &server.definition {
+        Ok(spec) => defined(context, &server.name, spec, &server.origin),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// The same of a definition that is not a server's yet.
+pub(super) fn defined(context: &Context, name: &str, spec: &ServerSpec, origin: &Origin) -> Vec<String> {
+    let place = match (origin.path.as_deref(), origin.line) {
         (Some(path), Some(line)) => {
-            format!("{} line {line} ({})", context.env.display(path), server.origin.provider)
+            format!("{} line {line} ({})", context.env.display(path), origin.provider)
         }
-        _ => server.origin.provider.label().to_owned(),
+        _ => origin.provider.label().to_owned(),
     };
-    let name = visible(&server.name);
+    let name = visible(name);
     let mut lines = vec![format!("{STRONG}{name}{STRONG:#}  {FAINT}{place}{FAINT:#}")];
     lines.extend(transport(&spec.transport));
     for (field, value) in spec.values() {
@@ -316,5 +325,13 @@ pub(super) fn untrust(context: &Context, names: &[String], all: bool) -> Result<
     match refused {
         Some(error) => Err(error),
         None => Ok(Outcome::Done),
+    }
+}
+
+/// What to type to approve these. Of many nobody reads the names, so it asks: `--all` would approve more than were counted.
+pub(super) fn how_to_approve(names: &[String]) -> String {
+    match names.len() {
+        0..=6 => format!("switchboard trust {}", names.join(" ")),
+        _ => "switchboard trust".to_owned(),
     }
 }

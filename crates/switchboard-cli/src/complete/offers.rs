@@ -22,6 +22,12 @@ use crate::commands;
 enum Place {
     Servers(Which),
     Provider,
+    /// A tool whose file can get the gateway.
+    Installable,
+    /// A tool whose file has it.
+    Installed,
+    /// A profile of the gateway.
+    Profile,
     Tool,
     ToolOrServer,
     ToolArgument,
@@ -65,6 +71,9 @@ fn place(verb: &str, argument: &str) -> Option<Place> {
         ("remove", "name") => Place::Servers(Which::Ours),
         ("import", "names") => Place::Servers(Which::Foreign),
         ("trust", "source") | ("import", "from") => Place::Provider,
+        ("install", "tools") => Place::Installable,
+        ("uninstall", "tools") => Place::Installed,
+        ("serve", "profile") => Place::Profile,
         ("call", "tool") | ("tools", "words") => Place::Tool,
         ("approve", "target") => Place::ToolOrServer,
         ("call", "arguments") => Place::ToolArgument,
@@ -160,6 +169,12 @@ fn offer(place: Place, asked: &Asked, word: &str) -> Vec<CompletionCandidate> {
         Place::Provider => {
             Provider::all().map(|provider| Offer::new(provider.id(), provider.label())).collect()
         }
+        Place::Installable => with_all(switchboard::install::tools()),
+        Place::Installed => {
+            let records = switchboard::install::records(&env);
+            with_all(records.iter().filter_map(|record| Provider::from_id(&record.tool)))
+        }
+        Place::Profile => profiles(&asked.discovery(&env)),
         Place::Tool => tools(&asked.catalog(&env), typed, word),
         Place::ToolOrServer => {
             let mut offers = servers(Which::Connectable, typed, &asked.discovery(&env));
@@ -179,6 +194,17 @@ fn offer(place: Place, asked: &Asked, word: &str) -> Vec<CompletionCandidate> {
         (Known::Live(live), Place::Tool) if found.is_empty() => with_inside(&live.catalog, typed, word),
         _ => found,
     }
+}
+
+fn with_all(tools: impl Iterator<Item = Provider>) -> Vec<Offer> {
+    let mut offers = vec![Offer::new("all", "every one of them")];
+    offers.extend(tools.map(|tool| Offer::new(tool.id(), tool.label())));
+    offers
+}
+
+fn profiles(discovery: &Discovery) -> Vec<Offer> {
+    let profiles = discovery.settings.gateway.profiles.iter();
+    profiles.map(|profile| Offer::new(&profile.name, "a profile of your settings")).collect()
 }
 
 /// Tools with this somewhere in their names. Only in a session: shells drop what does not begin with what is typed.

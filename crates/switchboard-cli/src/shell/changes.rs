@@ -1,9 +1,7 @@
 //! What a change of the configuration does to a session that runs: only what changed is restarted, and it is said what
 //! that was.
 
-use std::time::Duration;
-
-use switchboard::connect::{Changes, Status};
+use switchboard::connect::Changes;
 use switchboard::session::{ServerReport, Session};
 use switchboard::visible::{excerpt, shell_word};
 use switchboard::{Discovery, Server, State};
@@ -12,9 +10,6 @@ use super::turn::Turn;
 use super::{Front, notices};
 use crate::commands::online;
 use crate::error::CommandError;
-
-/// Somebody who changed something waits so long for what comes of it.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// After a command that changed a file: what changed is restarted, and how it went is told.
 pub(super) async fn apply<F: Front>(turn: &mut Turn<'_, F>) -> Result<(), CommandError> {
@@ -53,17 +48,7 @@ pub(super) async fn outcome<F: Front>(turn: &mut Turn<'_, F>, names: &[String]) 
     }
     let session = turn.session.clone();
     let words = format!("connecting to {}", excerpt(&names.join(", "), 200));
-    let waiting = async {
-        let settled = async {
-            for name in names {
-                session.wait_for(name, Status::is_settled).await;
-            }
-            session.settled(Some(Duration::ZERO)).await;
-        };
-        // Too late is no failure: it goes on.
-        drop(tokio::time::timeout(PATIENCE, settled).await);
-    };
-    let stopped = turn.wait(&words, waiting).await;
+    let stopped = turn.wait(&words, online::settle(&session, names)).await;
     let reports = turn.session.servers();
     for report in reports.iter().filter(|report| names.contains(&report.name)) {
         turn.told.note(&report.name, &report.status);

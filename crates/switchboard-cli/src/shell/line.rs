@@ -28,7 +28,8 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
 ];
 
 /// Verbs of the command line that make no sense in a session.
-pub(crate) const NOT_HERE: &[&str] = &["builtin", "chat", "completions", "conformance", "schema", "serve"];
+pub(crate) const NOT_HERE: &[&str] =
+    &["builtin", "chat", "completions", "conformance", "install", "man", "schema", "serve", "uninstall"];
 
 /// What was typed.
 #[derive(Debug)]
@@ -92,14 +93,6 @@ pub(crate) struct McpLine {
 pub(crate) enum Verb {
     #[command(flatten)]
     Shared(args::Command),
-    /// Read the configuration again and restart only what changed
-    Reload,
-    /// Start a server anew
-    Reconnect {
-        /// Name of the server
-        #[arg(value_name = "NAME")]
-        name: String,
-    },
     /// Show what a server wrote and sent last
     Logs {
         /// Name of the server
@@ -234,6 +227,8 @@ const ABOUT_HERE: &[(&str, &str)] = &[
     ("tools", "List the tools; /tools can do more"),
     ("resources", "List the resources"),
     ("prompts", "List the prompts"),
+    ("reload", "Read the configuration again and restart only what changed"),
+    ("reconnect", "Start a server anew"),
 ];
 
 /// The verbs of `/mcp`, without those that make no sense here.

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use switchboard::auth::Wishes;
-use switchboard::connect::{Event, Status};
 use switchboard::visible::excerpt;
 use switchboard::wire::{Direction, End, Kind, Passage};
 
@@ -12,7 +11,7 @@ use super::line::{McpLine, Verb, mcp_command};
 use super::turn::Turn;
 use super::{Front, calls, changes, servers, tools, words};
 use crate::args::{Add, Command, Import, Listing, Reauth, Test, Trust};
-use crate::commands::{add, connection, login, trust, wizard};
+use crate::commands::{add, connection, login, online, trust, wizard};
 use crate::error::CommandError;
 use crate::printer::{FAINT, STRONG, harmless};
 
@@ -20,8 +19,6 @@ pub(super) async fn run<F: Front>(turn: &mut Turn<'_, F>, line: McpLine) -> Resu
     turn.speak(line.how);
     match line.verb {
         None => help(turn),
-        Some(Verb::Reload) => reload(turn).await,
-        Some(Verb::Reconnect { name }) => reconnect(turn, &name).await,
         Some(Verb::Logs { name, lines }) => logs(turn, &name, lines),
         Some(Verb::Shared(command)) => shared(turn, command).await,
     }
@@ -45,6 +42,8 @@ async fn shared<F: Front>(turn: &mut Turn<'_, F>, command: Command) -> Result<()
         Command::Import(import) => self::import(turn, import).await,
         Command::Reauth(reauth) => self::reauth(turn, &reauth).await,
         Command::Unauth { name } => unauth(turn, &name).await,
+        Command::Reload => reload(turn).await,
+        Command::Reconnect { name } => reconnect(turn, &name).await,
         Command::Test(test) => self::test(turn, test).await,
         command @ (Command::Remove { .. }
         | Command::Enable { .. }
@@ -53,16 +52,21 @@ async fn shared<F: Front>(turn: &mut Turn<'_, F>, command: Command) -> Result<()
             turn.obey("writing", command).await?;
             changes::apply(turn).await
         }
-        command @ Command::Doctor { connect: true } => turn.obey("connecting to every server", command).await,
+        command @ Command::Doctor { connect: true, .. } => {
+            turn.obey("connecting to every server", command).await
+        }
         command @ (Command::List { .. }
         | Command::Status { .. }
         | Command::Why { .. }
         | Command::Doctor { .. }) => turn.obey("reading the configuration", command).await,
         Command::Chat(_)
         | Command::Serve(_)
+        | Command::Install(_)
+        | Command::Uninstall(_)
         | Command::Completions { .. }
         | Command::Builtin { .. }
         | Command::Conformance { .. }
+        | Command::Man { .. }
         | Command::Schema { .. } => {
             Err(CommandError::usage("not-here", "this is for the command line only").hint("see /mcp help"))
         }
@@ -126,19 +130,8 @@ fn known<F: Front>(turn: &Turn<'_, F>, name: &str) -> Result<(), CommandError> {
 async fn reconnect<F: Front>(turn: &mut Turn<'_, F>, name: &str) -> Result<(), CommandError> {
     known(turn, name)?;
     let session = turn.session.clone();
-    let work = async {
-        let mut events = session.events();
-        session.reconnect(name).await;
-        // It stands as before until its owner has heard of it.
-        while let Some(event) = events.next().await {
-            match event {
-                Event::Status { server, status } if server == name && status != Status::Connected => break,
-                Event::Missed { .. } => break,
-                _ => {}
-            }
-        }
-    };
-    turn.wait(&format!("reconnecting to {}", excerpt(name, 60)), work).await?;
+    let words = format!("reconnecting to {}", excerpt(name, 60));
+    turn.wait(&words, online::reconnect(&session, name)).await?;
     changes::outcome(turn, &[name.to_owned()]).await
 }
 

@@ -27,6 +27,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::{Context, Outcome, connection, online, trust};
+use crate::control::{self, Control, Served};
 use crate::error::CommandError;
 use crate::printer::Sink;
 use crate::tui;
@@ -73,6 +74,8 @@ pub(crate) struct Shell {
     conversation: Conversation,
     /// What was said of servers already.
     told: Told,
+    /// Lets `switchboard reload` and the like reach this session.
+    _control: Option<Control>,
 }
 
 /// Opens the session and stays in it until somebody leaves.
@@ -101,11 +104,11 @@ impl Shell {
         options.persistence = Persistence::KeepTrying;
         options.host = Arc::new(asker);
         let session = Session::start(options).await;
+        let control = control::open(context, Served::session(context, &session)).await;
         let completer = Completer::new(session.clone(), context.env.clone());
-        Ok((
-            Self { context: context.clone(), session, completer, conversation, told: Told::default() },
-            questions,
-        ))
+        let told = Told::default();
+        let context = context.clone();
+        Ok((Self { context, session, completer, conversation, told, _control: control }, questions))
     }
 
     /// The servers of this session.

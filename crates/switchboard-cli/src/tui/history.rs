@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use switchboard::Env;
+use switchboard::config::write::{self, Privacy, WriteError};
 use switchboard::redact::{self, is_telling_option};
 use switchboard::visible::visible;
 
@@ -136,16 +137,10 @@ impl Archive {
         private(options.append(true).create(true)).open(&self.path)?.write_all(text.as_bytes())
     }
 
-    fn rewrite(&self, lines: &[String]) -> io::Result<()> {
-        let mut text = String::new();
-        for line in lines {
-            text.push_str(&serde_json::to_string(line)?);
-            text.push('\n');
-        }
-        let beside = self.path.with_extension("new");
-        let mut options = OpenOptions::new();
-        private(options.write(true).create(true).truncate(true)).open(&beside)?.write_all(text.as_bytes())?;
-        fs::rename(beside, &self.path)
+    fn rewrite(&self, lines: &[String]) -> Result<(), WriteError> {
+        let lines = lines.iter().filter_map(|line| serde_json::to_string(line).ok());
+        let text: String = lines.map(|line| line + "\n").collect();
+        write::update(&self.path, Privacy::Private, |_| Ok(text.clone()))
     }
 }
 

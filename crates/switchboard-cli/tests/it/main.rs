@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops where it fails")]
 
+mod about;
 mod add;
 mod builtin;
 mod chat;
@@ -14,6 +15,7 @@ mod errors;
 mod examine;
 mod hostile;
 mod import;
+mod install;
 mod interactive;
 mod interrupt;
 mod inventory;
@@ -24,6 +26,7 @@ mod logins;
 mod neighbours;
 mod online;
 mod reference;
+mod remedies;
 mod remove;
 mod screen;
 mod seat;
@@ -55,6 +58,15 @@ pub(crate) fn run(sandbox: &Sandbox, line: &[&str]) -> String {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let code = output.status.code().map_or("killed".to_owned(), |code| code.to_string());
     sandbox.filter(&format!("$ switchboard {}\n{out}--- stderr\n{err}--- exit {code}\n", line.join(" ")))
+}
+
+/// The commands that the help names.
+pub(crate) fn verbs(help: &str) -> Vec<&str> {
+    let listed =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // What is long goes on in a line that begins further in.
+    let named = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    named.filter(|verb| !verb.is_empty() && *verb != "help").collect()
 }
 
 /// Runs several command lines, one after the other.

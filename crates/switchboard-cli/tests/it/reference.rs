@@ -7,7 +7,8 @@ use switchboard::sources::places::{Container, Project, Spot, places};
 use switchboard::{Code, Env};
 use testkit::{Sandbox, golden, workspace};
 
-use crate::switchboard;
+use crate::remedies::{self, remedy};
+use crate::{switchboard, verbs};
 
 const HEAD: &str =
     "<!-- Made from the code by a test: run the tests with UPDATE_GOLDEN=1 to renew it. -->\n\n";
@@ -21,9 +22,7 @@ fn commands() {
     };
     let top = help(&[]);
     let mut page = format!("{HEAD}# Commands\n\n```text\n{}\n```\n", top.trim_end());
-    let verbs =
-        top.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    for verb in verbs.filter_map(|line| line.split_whitespace().next()).filter(|verb| *verb != "help") {
+    for verb in verbs(&top) {
         write!(page, "\n## {verb}\n\n```text\n{}\n```\n", help(&[verb]).trim_end()).unwrap();
     }
     page.push_str(EXIT_CODES);
@@ -49,18 +48,23 @@ const EXIT_CODES: &str = "
 #[test]
 fn problems() {
     let mut page = format!(
-        "{HEAD}# Problems\n\nWhat `list`, `why` and `doctor` may tell you. Codes are added, never renamed.\n\n| code | severity | meaning |\n|---|---|---|\n"
+        "{HEAD}# Problems\n\nEvery code there is, what it means and what to do. What you see on the screen has the file, the line and the values in it.\n[Troubleshooting](troubleshooting.md) goes by what you see instead. Codes are added, never renamed.\n\n## Problems\n\nWhat `list`, `why` and `doctor` may tell you.\n\n| code | severity | meaning | what to do |\n|---|---|---|---|\n"
     );
+    let mut told = Vec::new();
     for code in Code::ALL {
-        writeln!(page, "| `{}` | {} | {} |", code.as_str(), code.severity().as_str(), code.meaning())
-            .unwrap();
+        let (word, severity) = (code.as_str(), code.severity().as_str());
+        writeln!(page, "| `{word}` | {severity} | {} | {} |", code.meaning(), remedy(word)).unwrap();
+        told.push(word);
     }
-    page.push_str("\n## Errors\n\nWhy a server cannot be reached or does not answer, a call is not made, or a model gives no answer.\n\n| code | meaning |\n|---|---|\n");
+    page.push_str("\n## Errors\n\nWhy a server cannot be reached or does not answer, a call is not made, or a model gives no answer.\n\n| code | meaning | what to do |\n|---|---|---|\n");
     let codes = switchboard::resolve::CODES.iter().chain(switchboard::auth::CODES);
     let codes = codes.chain(switchboard::wire::CODES).chain(switchboard::calls::CODES);
     for (code, meaning) in codes.chain(switchboard_agent::error::CODES) {
-        writeln!(page, "| `{code}` | {meaning} |").unwrap();
+        writeln!(page, "| `{code}` | {meaning} | {} |", remedy(code)).unwrap();
+        told.push(code);
     }
+    let stale: Vec<_> = remedies::codes().filter(|code| !told.contains(code)).collect();
+    assert!(stale.is_empty(), "advice for codes that are gone: {stale:?}");
     golden(&workspace().join("docs/problems.md"), &page);
 }
 

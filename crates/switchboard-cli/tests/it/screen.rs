@@ -104,6 +104,13 @@ impl Screen {
         self.child.wait().unwrap().exit_code()
     }
 
+    /// Takes the terminal away; gives the exit code of the program.
+    pub(crate) fn hang_up(self) -> u32 {
+        let Self { master, reader, writer, mut child, .. } = self;
+        drop((reader, writer, master));
+        child.wait().unwrap().exit_code()
+    }
+
     /// What is on the screen now.
     pub(crate) fn text(&self) -> String {
         let contents = self.parser.screen().contents();

@@ -7,13 +7,29 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::limits::Limits;
+use crate::metrics::Refused;
+
 /// What stands at the door.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Edge {
     /// Who knows it may come in. Without one, everybody on this machine may.
     pub token: Option<String>,
     /// Names we are reached by, beside those of this machine itself.
     pub hosts: Vec<String>,
+    /// Whether clients of the oldest kind, with SSE, are served as well.
+    pub sse: bool,
+    /// What clients can take up at most.
+    pub limits: Limits,
+}
+
+impl std::fmt::Debug for Edge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Edge").field("hosts", &self.hosts).finish_non_exhaustive()
+    }
 }
 
 /// Why somebody is not let in.
@@ -32,6 +48,15 @@ impl Denied {
         }
     }
 
+    /// What it is counted as.
+    pub(crate) const fn reason(self) -> Refused {
+        match self {
+            Self::Host => Refused::Host,
+            Self::Origin => Refused::Origin,
+            Self::Token => Refused::Token,
+        }
+    }
+
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::Host => "the Host header names another machine",
@@ -42,6 +67,14 @@ impl Denied {
 }
 
 impl Edge {
+    /// A token nobody can guess, of characters that can stand in a header and an address. Nothing if no random numbers
+    /// can be had.
+    pub fn new_token() -> Option<String> {
+        let mut bytes = [0_u8; 32];
+        aws_lc_rs::rand::fill(&mut bytes).ok()?;
+        Some(URL_SAFE_NO_PAD.encode(bytes))
+    }
+
     /// Whether a request may come in. `authority` is the host of the request line, where that has one.
     pub(crate) fn judge(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Denied> {
         let all = |name| headers.get_all(name).iter().map(|value| value.to_str().ok()).collect::<Vec<_>>();

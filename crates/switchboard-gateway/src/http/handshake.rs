@@ -4,38 +4,39 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
+use switchboard::json::Json;
 use switchboard::wire::Era;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::stream::{Next, Tape, body, place};
-use super::{empty_answer, json_answer, stream_answer, words};
+use super::lasting::{Lasting, Settled, Timers, promptly};
+use super::limits::Limits;
+use super::room::{Room, Ticket, too_many};
+use super::stream::{Tape, body, place};
+use super::{Entrance, empty_answer, outcome_answer, stream_answer, words};
 use crate::client::{Client, Stay};
 use crate::hub::Hub;
+use crate::metrics::{self, Refused};
 use crate::route;
 use crate::rpc::{self, INVALID_REQUEST, Message, Request, RpcError};
 
-/// A session nobody used for so long is over.
-const IDLE: Duration = Duration::from_mins(30);
-/// So many sessions at once.
-const MOST: usize = 1000;
 /// Streams of a session that can still be taken up again.
 const STREAMS: usize = 64;
-/// An answer within this time needs no stream.
-const PROMPT: Duration = Duration::from_millis(50);
+/// Messages about one request that wait to be sent.
+const LANE: usize = 256;
 /// A status, and why.
-type Refused = (u16, &'static str);
+type No = (u16, &'static str);
 const SESSION: &str = "mcp-session-id";
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Sessions {
     all: Mutex<HashMap<String, Arc<Session>>>,
+    limits: Limits,
 }
 
 /// One client.
@@ -43,41 +44,66 @@ pub(crate) struct Sessions {
 pub(crate) struct Session {
     id: String,
     client: Arc<Client>,
+    /// Where it came in, and has to come in again.
+    entrance: Entrance,
     /// What is not about a request of the client's.
     post: Arc<Tape>,
     streams: Mutex<HashMap<u64, Arc<Tape>>>,
     next_stream: AtomicU64,
     used: Mutex<Instant>,
+    room: Room,
+    timers: Timers,
 }
 
 impl Sessions {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { all: Mutex::default(), limits }
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn find(&self, headers: &HeaderMap) -> Result<Arc<Session>, Refused> {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// The session a request is of, if there is one.
+    pub(crate) fn named(&self, headers: &HeaderMap) -> Option<String> {
+        let id = headers.get(SESSION).and_then(|id| id.to_str().ok())?;
+        self.lock().contains_key(id).then(|| id.to_owned())
+    }
+
+    fn find(&self, headers: &HeaderMap, entrance: &Entrance) -> Result<Arc<Session>, No> {
         let id = headers.get(SESSION).and_then(|id| id.to_str().ok());
         let Some(id) = id else { return Err((400, "the header Mcp-Session-Id is missing")) };
-        let session = self.lock().get(id).cloned();
+        let session = self.lock().get(id).filter(|session| session.entrance == *entrance).cloned();
         let session = session.ok_or((404, "there is no such session"))?;
-        *session.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        session.touch();
         Ok(session)
     }
 
     /// Begins a session.
-    fn open(&self, hub: &Arc<Hub>) -> Option<Arc<Session>> {
-        if self.lock().len() >= MOST {
+    fn open(&self, hub: &Arc<Hub>, entrance: Entrance) -> Option<Arc<Session>> {
+        if self.len() >= self.limits.sessions {
             return None;
         }
         let id = crate::park::unguessable()?;
         let (client, mail) = hub.welcome(Stay::Connected);
+        if let Some(facet) = &entrance {
+            client.enter(facet.clone());
+        }
         let session = Arc::new(Session {
             id: id.clone(),
             client,
+            entrance,
             post: Arc::default(),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
             used: Mutex::new(Instant::now()),
+            room: Room::new(self.limits.requests_of_one),
+            timers: Timers::default(),
         });
         self.lock().insert(id, Arc::clone(&session));
         tokio::spawn(record(mail, Arc::clone(&session.post)));
@@ -87,11 +113,13 @@ impl Sessions {
     /// Ends sessions nobody uses. Comes back never.
     pub(crate) async fn reap(&self, hub: &Hub) {
         loop {
-            tokio::time::sleep(IDLE / 10).await;
+            tokio::time::sleep(self.limits.idle / 10).await;
             let is_idle = |session: &Session| {
                 let used = *session.used.lock().unwrap_or_else(PoisonError::into_inner);
-                // Somebody who holds a stream of it is there.
-                used.elapsed() > IDLE && Arc::strong_count(&session.post) <= 2
+                // Somebody who holds a stream of it is there, and so is whoever waits for an answer.
+                used.elapsed() > self.limits.idle
+                    && Arc::strong_count(&session.post) <= 2
+                    && session.room.is_empty()
             };
             let idle: Vec<_> = self.lock().values().filter(|session| is_idle(session)).cloned().collect();
             for session in idle {
@@ -106,6 +134,13 @@ impl Sessions {
         hub.farewell(&session.client).await;
     }
 
+    /// Ends what clients only listen to. What they asked for goes on.
+    pub(crate) fn hang_up(&self) {
+        for session in self.lock().values() {
+            session.post.finish();
+        }
+    }
+
     /// Ends all of them.
     pub(crate) async fn close_all(&self, hub: &Hub) {
         let all: Vec<_> = self.lock().values().cloned().collect();
@@ -115,8 +150,8 @@ impl Sessions {
     }
 
     /// The client ends its session.
-    pub(crate) async fn delete(&self, hub: &Hub, headers: &HeaderMap) -> Response {
-        match self.find(headers) {
+    pub(crate) async fn delete(&self, hub: &Hub, headers: &HeaderMap, entrance: &Entrance) -> Response {
+        match self.find(headers, entrance) {
             Ok(session) => {
                 self.close(hub, &session).await;
                 empty_answer(204)
@@ -126,8 +161,8 @@ impl Sessions {
     }
 
     /// The stream of what is not about a request, or one that was lost.
-    pub(crate) fn get(&self, headers: &HeaderMap) -> Response {
-        let session = match self.find(headers) {
+    pub(crate) fn get(&self, headers: &HeaderMap, entrance: &Entrance) -> Response {
+        let session = match self.find(headers, entrance) {
             Ok(session) => session,
             Err((status, why)) => return words(status, why),
         };
@@ -145,35 +180,47 @@ impl Sessions {
     }
 
     /// What a client sends.
-    pub(crate) async fn post(&self, hub: &Arc<Hub>, headers: &HeaderMap, messages: Vec<Message>) -> Response {
+    pub(crate) async fn post(
+        &self,
+        hub: &Arc<Hub>,
+        room: &Room,
+        (headers, entrance): (&HeaderMap, Entrance),
+        messages: Vec<Message>,
+    ) -> Response {
         let is_greeting =
             matches!(messages.as_slice(), [Message::Request(request)] if request.method == "initialize");
         let session = if is_greeting {
-            self.open(hub).ok_or((503, "there are too many sessions"))
+            self.open(hub, entrance)
         } else {
-            self.find(headers)
+            match self.find(headers, &entrance) {
+                Ok(session) => Some(session),
+                Err((status, why)) => return words(status, why),
+            }
         };
-        let session = match session {
-            Ok(session) => session,
-            Err((status, why)) => return words(status, why),
+        let Some(session) = session else {
+            hub.metrics.refused(Refused::Sessions);
+            return words(
+                503,
+                &format!("there are {} sessions already, which is the limit", self.limits.sessions),
+            );
         };
         let mut requests = Vec::new();
         for message in messages {
             match message {
                 Message::Request(request) => requests.push(request),
-                Message::Notification { method, params } if method == "notifications/cancelled" => {
-                    if let Some(id) = params.get("requestId") {
-                        session.client.cancel(&id);
-                    }
+                Message::Notification { method, params } => {
+                    route::told(hub, &session.client, &method, &params).await;
                 }
-                Message::Notification { .. } => {}
                 Message::Response { id, outcome } => session.client.answered(&id, outcome),
             }
         }
         if requests.is_empty() {
             return empty_answer(202);
         }
-        let mut response = session.run(hub, requests).await;
+        let Some(ticket) = Ticket::take(requests.len(), [room, &session.room]) else {
+            return too_many(hub, self.limits);
+        };
+        let mut response = session.run(hub, requests, ticket).await;
         if is_greeting && let Ok(id) = HeaderValue::from_str(&session.id) {
             response.headers_mut().insert(SESSION, id);
         }
@@ -189,6 +236,10 @@ async fn record(mut mail: mpsc::Receiver<Bytes>, tape: Arc<Tape>) {
 }
 
 impl Session {
+    fn touch(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
     fn streams(&self) -> MutexGuard<'_, HashMap<u64, Arc<Tape>>> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -203,25 +254,30 @@ impl Session {
     }
 
     /// Runs requests to their end, whoever is still connected, and answers with what comes of them.
-    async fn run(self: &Arc<Self>, hub: &Arc<Hub>, requests: Vec<Request>) -> Response {
-        let name = self.next_stream.fetch_add(1, Ordering::Relaxed);
+    async fn run(self: &Arc<Self>, hub: &Arc<Hub>, mut requests: Vec<Request>, ticket: Ticket) -> Response {
+        let (lane, said) = mpsc::channel(LANE);
         let tape: Arc<Tape> = Arc::default();
-        let n_requests = requests.len();
-        let (lane, said) = mpsc::channel(256);
-        for request in requests {
-            let (hub, lane, session) = (Arc::clone(hub), lane.clone(), Arc::clone(self));
-            tokio::spawn(async move { session.one(&hub, request, lane).await });
+        let run = |request, lane, ticket| settle((Arc::clone(hub), Arc::clone(self)), request, lane, ticket);
+        match (requests.pop(), requests.is_empty()) {
+            (Some(request), true) => {
+                let work = Lasting::new(run(request, lane, ticket));
+                if let Some((id, outcome)) = promptly(work, said, (&tape, &self.timers)).await {
+                    return outcome_answer(200, &id, &outcome);
+                }
+            }
+            (last, _) => {
+                for request in requests.into_iter().chain(last) {
+                    let (work, lane) = (run(request, lane.clone(), ticket.clone()), lane.clone());
+                    tokio::spawn(async move {
+                        if let Some((id, outcome)) = work.await {
+                            let _gone = lane.send(rpc::answer(&id, &outcome)).await;
+                        }
+                    });
+                }
+                tokio::spawn(record(said, Arc::clone(&tape)));
+            }
         }
-        drop(lane);
-        tokio::spawn(record(said, Arc::clone(&tape)));
-        // Most requests are answered by one message, and that is the answer to the POST. What takes longer gets a stream,
-        // so that the client can come back for it.
-        if n_requests == 1
-            && let Ok(Next::Message(0, text)) = tokio::time::timeout(PROMPT, tape.next(0)).await
-            && is_answer(&text)
-        {
-            return json_answer(200, text);
-        }
+        let name = self.next_stream.fetch_add(1, Ordering::Relaxed);
         let mut streams = self.streams();
         streams.insert(name, Arc::clone(&tape));
         if streams.len() > STREAMS
@@ -232,29 +288,43 @@ impl Session {
         drop(streams);
         stream_answer(body(tape, name, 0, self.is_primed()))
     }
+}
 
-    async fn one(&self, hub: &Arc<Hub>, request: Request, lane: mpsc::Sender<Bytes>) {
-        let stop = CancellationToken::new();
-        if !self.client.begin(&request.id, &stop) {
-            let error = RpcError::new(INVALID_REQUEST, "a request with this id is under way");
-            let _gone = lane.send(rpc::failure(Some(&request.id), &error)).await;
-            return;
-        }
-        let caller = route::caller(&self.client, &request, Era::Handshake, lane.clone());
-        let outcome = tokio::select! {
-            outcome = route::answer(hub, &caller, &request) => Some(outcome),
-            () = stop.cancelled() => None,
-        };
-        self.client.end(&request.id);
-        // A request that was taken back gets no answer.
-        if let Some(outcome) = outcome {
-            let _gone = lane.send(rpc::answer(&request.id, &outcome)).await;
-        }
+async fn settle(
+    (hub, session): (Arc<Hub>, Arc<Session>),
+    request: Request,
+    lane: mpsc::Sender<Bytes>,
+    ticket: Ticket,
+) -> Settled {
+    let outcome = outcome(&hub, &session.client, &request, lane).await;
+    session.touch();
+    drop(ticket);
+    Some((request.id, outcome?))
+}
+
+/// Answers one request of a client with a handshake, on that lane.
+pub(super) async fn one(hub: &Arc<Hub>, client: &Arc<Client>, request: Request, lane: mpsc::Sender<Bytes>) {
+    if let Some(outcome) = outcome(hub, client, &request, lane.clone()).await {
+        let _gone = lane.send(rpc::answer(&request.id, &outcome)).await;
     }
 }
 
-/// Whether the message ends a request: it has no method of its own. The envelope is ours, so its head tells.
-fn is_answer(text: &Bytes) -> bool {
-    let head = String::from_utf8_lossy(&text[..text.len().min(300)]).into_owned();
-    head.find("\"method\"").is_none_or(|at| head[..at].matches('{').count() != 1)
+/// What comes of a request; nothing if it was taken back.
+async fn outcome(
+    hub: &Arc<Hub>,
+    client: &Arc<Client>,
+    request: &Request,
+    lane: mpsc::Sender<Bytes>,
+) -> Option<Result<Json, RpcError>> {
+    let stop = CancellationToken::new();
+    if !client.begin(&request.id, &stop) {
+        return Some(Err(RpcError::new(INVALID_REQUEST, "a request with this id is under way")));
+    }
+    let caller = route::caller(hub, client, request, Era::Handshake, lane);
+    let outcome = tokio::select! {
+        outcome = metrics::answer(hub, &caller, request) => Some(outcome),
+        () = stop.cancelled() => None,
+    };
+    client.end(&request.id);
+    outcome
 }

@@ -1,49 +1,63 @@
 //! Clients over HTTP, of either protocol, at one address.
 
+mod door;
 mod guard;
 mod handshake;
+mod lasting;
+mod legacy;
+mod limits;
 mod modern;
+mod rate;
+mod room;
+mod site;
 mod stream;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Request as HttpRequest, State};
-use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, Method, StatusCode};
+use axum::extract::{ConnectInfo, Request as HttpRequest, State};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
-use tokio::net::TcpListener;
+use futures_util::{StreamExt as _, stream as streams};
+use switchboard::json::Json;
 use tokio_util::sync::CancellationToken;
 
-use self::handshake::Sessions;
+use self::door::{Busy, Door, Doorway, Line};
+use self::site::Site;
+use crate::facet::Facet;
 use crate::hub::Hub;
-use crate::rpc::{self, INVALID_REQUEST, Message, RpcError};
+use crate::rpc::{self, RpcError};
+
+pub(crate) use modern::{check, is_meant};
 
 pub use guard::Edge;
+pub use limits::Limits;
+pub use rate::Rate;
 
-/// The largest request.
-const LARGEST: usize = 16 * 1024 * 1024;
-const TOO_LARGE: &str = "the request is larger than 16 MiB";
+const EVENTS: &str = "text/event-stream";
+/// Bytes from which on it is cheaper to send a result in pieces than to copy it.
+const LONG: usize = 64 * 1024;
 /// So long those who are being answered have when all ends.
 const DRAIN: Duration = Duration::from_secs(10);
 
-struct Site {
-    hub: Arc<Hub>,
-    edge: Edge,
-    sessions: Sessions,
-}
-
 /// Serves clients until told to stop; then lets those who are being answered have their answer.
-pub(crate) async fn serve(
+pub(crate) async fn serve<L: Doorway>(
     hub: &Arc<Hub>,
-    listener: TcpListener,
+    listener: L,
     edge: Edge,
     stop: impl Future<Output = ()> + Send + 'static,
-) -> std::io::Result<()> {
-    let site = Arc::new(Site { hub: Arc::clone(hub), edge, sessions: Sessions::default() });
+) -> std::io::Result<()>
+where
+    L::Addr: 'static,
+{
+    let door = Door::new(listener, edge.limits.connections, edge.limits.head_time, Arc::clone(&hub.metrics));
+    let site = Arc::new(Site::new(hub, edge));
     let app = axum::Router::new().fallback(enter).with_state(Arc::clone(&site));
+    let app = app.into_make_service_with_connect_info::<Line>();
     let last = Arc::clone(&site);
     let told = CancellationToken::new();
     let stopping = told.clone();
@@ -51,70 +65,42 @@ pub(crate) async fn serve(
         stop.await;
         stopping.cancel();
         last.hub.close();
-        last.sessions.close_all(&last.hub).await;
+        last.sessions.hang_up();
     };
-    tokio::select! {
-        served = axum::serve(listener, app).with_graceful_shutdown(stopped) => served,
+    let served = tokio::select! {
+        served = axum::serve(door, app).with_graceful_shutdown(stopped) => served,
         () = site.sessions.reap(hub) => Ok(()),
         () = async { told.cancelled().await; tokio::time::sleep(DRAIN).await } => Ok(()),
-    }
-}
-
-async fn enter(State(site): State<Arc<Site>>, request: HttpRequest) -> Response {
-    let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());
-    if let Err(denied) = site.edge.judge(request.headers(), authority.as_deref()) {
-        let mut response = words(denied.status(), denied.words());
-        if denied == guard::Denied::Token {
-            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        return response;
-    }
-    match (request.uri().path(), request.method()) {
-        ("/mcp", &Method::POST) => post(&site, request).await,
-        ("/mcp", &Method::GET) => site.sessions.get(request.headers()),
-        ("/mcp", &Method::DELETE) => site.sessions.delete(&site.hub, request.headers()).await,
-        ("/mcp", _) => not_so("GET, POST, DELETE"),
-        ("/health", &Method::GET) => json_answer(200, Bytes::from_static(br#"{"status":"ok"}"#)),
-        ("/health", _) => not_so("GET"),
-        _ => words(404, "there is nothing here; the server is at /mcp"),
-    }
-}
-
-async fn post(site: &Site, request: HttpRequest) -> Response {
-    let (head, body) = request.into_parts();
-    let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
-        return words(415, "the Content-Type has to be application/json");
-    }
-    let told = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if told.is_some_and(|length| length > LARGEST as u64) {
-        return words(413, TOO_LARGE);
-    }
-    let Ok(body) = axum::body::to_bytes(body, LARGEST).await else {
-        return words(413, TOO_LARGE);
     };
-    let mut messages = Vec::new();
-    for message in rpc::decode(body) {
-        match message {
-            Ok(message) => messages.push(message),
-            Err(error) => return json_answer(400, rpc::failure(None, &error)),
-        }
-    }
-    match messages.as_slice() {
-        [Message::Request(request)] if modern::is_meant(&head.headers, request) => {
-            let request = request.clone();
-            modern::answer(&site.hub, &head.headers, request).await
-        }
-        several if several.len() > 1 && several.iter().any(|message| is_modern(&head.headers, message)) => {
-            let error = RpcError::new(INVALID_REQUEST, "one message at a time");
-            json_answer(400, rpc::failure(None, &error))
-        }
-        _ => site.sessions.post(&site.hub, &head.headers, messages).await,
-    }
+    // Only now: to end a session is to take back what it asked for.
+    site.sessions.close_all(hub).await;
+    served
 }
 
-fn is_modern(headers: &axum::http::HeaderMap, message: &Message) -> bool {
-    matches!(message, Message::Request(request) if modern::is_meant(headers, request))
+async fn enter(
+    State(site): State<Arc<Site>>,
+    ConnectInfo(line): ConnectInfo<Line>,
+    request: HttpRequest,
+) -> Response {
+    let busy = line.busy();
+    let response = site.answer(line.who(), request).await;
+    let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == EVENTS);
+    if is_stream { response.map(|body| held(body, busy)) } else { response }
+}
+
+/// A body that is part of a request under way as long as it lasts.
+fn held(body: Body, busy: Busy) -> Body {
+    Body::from_stream(body.into_data_stream().inspect(move |_| {
+        let _held = &busy;
+    }))
+}
+
+/// The profile somebody asked for by the address; none leaves it to the name of the client.
+type Entrance = Option<Facet>;
+
+fn no_profile(names: &[String]) -> Response {
+    let known = if names.is_empty() { "there are none".to_owned() } else { names.join(", ") };
+    words(404, &format!("there is no such profile; known are: {known}"))
 }
 
 fn answer(status: u16, body: Body, kind: &'static str) -> Response {
@@ -131,8 +117,22 @@ fn json_answer(status: u16, text: Bytes) -> Response {
     answer(status, Body::from(text), "application/json")
 }
 
+/// The answer to a request. A long result goes out from where it is, and is not copied between what frames it.
+fn outcome_answer(status: u16, id: &Json, outcome: &Result<Json, RpcError>) -> Response {
+    let result = match outcome {
+        Ok(result) if result.len() > LONG => result,
+        Ok(_) | Err(_) => return json_answer(status, rpc::answer(id, outcome)),
+    };
+    let [head, tail] = rpc::frame(id);
+    let length = head.len() + result.len() + tail.len();
+    let parts = [head, result.bytes().clone(), tail].map(Ok::<_, Infallible>);
+    let mut response = answer(status, Body::from_stream(streams::iter(parts)), "application/json");
+    response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+    response
+}
+
 fn stream_answer(body: Body) -> Response {
-    answer(200, body, "text/event-stream")
+    answer(200, body, EVENTS)
 }
 
 fn empty_answer(status: u16) -> Response {

@@ -3,18 +3,24 @@
 
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::stream;
 use serde_json::json;
+use switchboard::digest;
+use switchboard::json::Json;
 use switchboard::wire::{HANDSHAKES, MODERN, misquoted};
 use tokio::sync::mpsc;
 
-use super::{json_answer, stream::event, stream_answer};
+use super::room::Ticket;
+use super::{Entrance, json_answer, outcome_answer, stream::event, stream_answer};
+use crate::facet::Facet;
 use crate::hub::Hub;
+use crate::metrics;
 use crate::route;
 use crate::rpc::{self, HEADER_MISMATCH, Request, RpcError, UNSUPPORTED_VERSION};
 use crate::view::List;
@@ -34,7 +40,7 @@ fn version_header(headers: &HeaderMap) -> Option<String> {
 }
 
 fn version_in(request: &Request) -> Option<String> {
-    request.params.get("_meta")?.get("io.modelcontextprotocol/protocolVersion")?.text()
+    request.meta.as_ref()?.get("io.modelcontextprotocol/protocolVersion")?.text()
 }
 
 fn mismatch(header: &str) -> RpcError {
@@ -42,7 +48,7 @@ fn mismatch(header: &str) -> RpcError {
 }
 
 /// Whether the headers say what the body says.
-fn check(headers: &HeaderMap, request: &Request) -> Result<(), RpcError> {
+pub(crate) fn check(headers: &HeaderMap, request: &Request) -> Result<(), RpcError> {
     let unsupported = |version: &str| {
         let data = json!({"supported": [MODERN], "requested": version});
         RpcError::new(UNSUPPORTED_VERSION, "this protocol version is not supported").with(data)
@@ -74,15 +80,22 @@ fn check(headers: &HeaderMap, request: &Request) -> Result<(), RpcError> {
     let in_body = request.params.get(named).and_then(|name| name.text());
     match one("mcp-name").as_deref().map(decoded) {
         Some(Some(name)) if Some(&name) == in_body.as_ref() => Ok(()),
+        // Nothing is named, which is another mistake than a wrong header.
+        None if in_body.is_none() => Ok(()),
         _ => Err(mismatch("Mcp-Name")),
     }
 }
 
 /// Whether the headers repeat the arguments that the tool wants repeated.
-async fn check_arguments(hub: &Hub, headers: &HeaderMap, request: &Request) -> Result<(), RpcError> {
+async fn check_arguments(
+    hub: &Hub,
+    facet: &Facet,
+    headers: &HeaderMap,
+    request: &Request,
+) -> Result<(), RpcError> {
     let name = request.params.get("name").and_then(|name| name.text());
     let Some(name) = name.filter(|_| request.method == "tools/call") else { return Ok(()) };
-    let view = hub.view_with(List::Tools, |view| view.tool(&name).is_some()).await;
+    let view = hub.view_with(facet, List::Tools, |view| view.tool(&name).is_some()).await;
     let Some(entry) = view.tool(&name) else { return Ok(()) };
     let header =
         |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
@@ -102,7 +115,12 @@ fn decoded(value: &str) -> Option<String> {
 }
 
 /// Answers it: as one body, or as a stream if there is something to say before the answer.
-pub(crate) async fn answer(hub: &Arc<Hub>, headers: &HeaderMap, request: Request) -> Response {
+pub(crate) async fn answer(
+    hub: &Arc<Hub>,
+    (headers, entrance): (&HeaderMap, Entrance),
+    request: Request,
+    ticket: Ticket,
+) -> Response {
     let refused =
         |error: &RpcError| json_answer(route::status(error).max(400), rpc::failure(Some(&request.id), error));
     if let Err(error) = check(headers, &request) {
@@ -112,23 +130,28 @@ pub(crate) async fn answer(hub: &Arc<Hub>, headers: &HeaderMap, request: Request
         Ok(era) => era,
         Err(error) => return refused(&error),
     };
-    if let Err(error) = check_arguments(hub, headers, &request).await {
+    let facet = entrance.unwrap_or_else(|| route::facet_of(hub, &request));
+    if let Err(error) = check_arguments(hub, &facet, headers, &request).await {
         return refused(&error);
     }
     let guest = Guest::new(hub);
+    guest.client.enter(facet);
+    let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
+    let _first = guest.client.badge.set(digest::hex(shown));
     let (lane, mut said) = mpsc::channel(LANE);
     let shared = Arc::clone(hub);
     let mut work = Box::pin(async move {
-        let caller = route::caller(&guest.client, &request, era, lane);
-        let outcome = route::answer(&shared, &caller, &request).await;
+        let caller = route::caller(&shared, &guest.client, &request, era, lane);
+        let outcome = metrics::answer(&shared, &caller, &request).await;
         let status = outcome.as_ref().map_or_else(route::status, |_| 200);
         drop(guest);
-        (status, rpc::answer(&request.id, &outcome))
+        drop(ticket);
+        (status, request.id, outcome)
     });
     tokio::select! {
         biased;
         Some(first) = said.recv() => stream_answer(talk(first, said, work)),
-        (status, text) = &mut work => json_answer(status, text),
+        (status, id, outcome) = &mut work => outcome_answer(status, &id, &outcome),
     }
 }
 
@@ -136,7 +159,7 @@ pub(crate) async fn answer(hub: &Arc<Hub>, headers: &HeaderMap, request: Request
 fn talk(
     first: Bytes,
     said: mpsc::Receiver<Bytes>,
-    work: impl Future<Output = (u16, Bytes)> + Send + Unpin + 'static,
+    work: impl Future<Output = (u16, Json, Result<Json, RpcError>)> + Send + Unpin + 'static,
 ) -> axum::body::Body {
     let start = (Some(first), said, Some(work));
     let events = stream::unfold(start, |(first, mut said, mut work)| async move {
@@ -147,13 +170,13 @@ fn talk(
             let text = tokio::select! {
                 biased;
                 Some(text) = said.recv() => event("", &text),
-                (_, text) = running => {
+                (_, id, outcome) = running => {
                     work = None;
                     let mut rest: Vec<u8> = Vec::new();
                     while let Ok(text) = said.try_recv() {
                         rest.extend_from_slice(&event("", &text));
                     }
-                    rest.extend_from_slice(&event("", &text));
+                    rest.extend_from_slice(&event("", &rpc::answer(&id, &outcome)));
                     Bytes::from(rest)
                 }
                 () = tokio::time::sleep(std::time::Duration::from_secs(15)) => Bytes::from_static(b": still here\n\n"),

@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -14,8 +15,8 @@ use crate::{run, switchboard};
 
 /// The program, listening.
 pub(super) struct Site {
-    child: Child,
-    address: SocketAddr,
+    pub(super) child: Child,
+    pub(super) address: SocketAddr,
     /// What it says after the line with its address.
     errors: BufReader<std::process::ChildStderr>,
 }
@@ -25,17 +26,17 @@ pub(super) struct Site {
 pub(super) struct Answer {
     pub(super) status: u16,
     head: String,
-    body: String,
+    pub(super) body: String,
 }
 
 impl Answer {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.into_iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
     /// The message it is, or the last of the stream it is.
-    fn message(&self) -> Value {
+    pub(super) fn message(&self) -> Value {
         let data = self.body.lines().filter_map(|line| line.strip_prefix("data: ")).next_back();
         serde_json::from_str(data.unwrap_or(&self.body)).unwrap_or_else(|_| panic!("{self:?}"))
     }
@@ -56,14 +57,14 @@ impl Site {
         Self { child, address, errors }
     }
 
-    fn connect(&self) -> TcpStream {
+    pub(super) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
     }
 
     /// Sends these bytes and gives what comes back: nothing, if the connection was just closed.
-    fn bytes(&self, bytes: &[u8]) -> Option<Answer> {
+    pub(super) fn bytes(&self, bytes: &[u8]) -> Option<Answer> {
         let mut stream = self.connect();
         // Who does not like what it reads may close before it has read all.
         drop(stream.write_all(bytes));
@@ -77,31 +78,60 @@ impl Site {
         receive(stream).unwrap()
     }
 
-    fn send(&self, stream: &mut TcpStream, line: &str, (headers, body): (&[(&str, &str)], &str)) {
-        let mut text = format!("{line} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
-        if !headers.iter().any(|(name, _)| *name == "Host") {
-            text += &format!("Host: {}\r\n", self.address);
-        }
-        for (name, value) in headers {
-            text += &format!("{name}: {value}\r\n");
-        }
-        stream.write_all(format!("{text}\r\n{body}").as_bytes()).unwrap();
+    pub(super) fn send(&self, stream: &mut TcpStream, line: &str, (headers, body): (&[(&str, &str)], &str)) {
+        stream.write_all(compose(line, (headers, body), &self.address.to_string()).as_bytes()).unwrap();
     }
 
     /// A message of a client with a handshake.
-    fn post(&self, session: Option<&str>, message: &Value) -> Answer {
+    pub(super) fn post(&self, session: Option<&str>, message: &Value) -> Answer {
+        self.post_to("/mcp", session, message)
+    }
+
+    /// The same at another address.
+    pub(super) fn post_to(&self, path: &str, session: Option<&str>, message: &Value) -> Answer {
         let mut headers =
             vec![("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
         headers.extend(session.map(|session| ("Mcp-Session-Id", session)));
-        self.request("POST /mcp", &headers, &message.to_string())
+        self.request(&format!("POST {path}"), &headers, &message.to_string())
     }
 
-    fn terminate(&self) {
-        kill_process(Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap(), Signal::TERM).unwrap();
+    pub(super) fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap(), signal).unwrap();
+    }
+
+    /// The next line on its standard error.
+    pub(super) fn says(&mut self) -> String {
+        let mut line = String::new();
+        self.errors.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// A value of `/metrics`, by its whole name.
+    pub(super) fn metric(&self, name: &str) -> Option<f64> {
+        let page = self.request("GET /metrics", &[], "");
+        let mut lines = page.body.lines().filter_map(|line| line.rsplit_once(' '));
+        lines.find(|(series, _)| *series == name).map(|(_, value)| value.parse().unwrap())
+    }
+
+    /// Waits until a value of `/metrics` is as it should be.
+    pub(super) fn until(&self, name: &str, is_right: impl Fn(f64) -> bool) {
+        let start = Instant::now();
+        loop {
+            let value = self.metric(name);
+            if value.is_some_and(&is_right) {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "{name} is {value:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Waits for the end; gives the exit code and the rest of the standard error.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub(super) fn end(mut self) -> (Option<i32>, String) {
         let mut rest = String::new();
         self.errors.read_to_string(&mut rest).unwrap();
         (self.child.wait().unwrap().code(), rest)
@@ -115,8 +145,27 @@ impl Drop for Site {
     }
 }
 
+/// A request, as it goes over the wire.
+pub(super) fn compose(line: &str, (headers, body): (&[(&str, &str)], &str), host: &str) -> String {
+    let mut text = format!("{line} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+    if !headers.iter().any(|(name, _)| *name == "Host") {
+        text += &format!("Host: {host}\r\n");
+    }
+    for (name, value) in headers {
+        text += &format!("{name}: {value}\r\n");
+    }
+    format!("{text}\r\n{body}")
+}
+
+/// The status of an answer, which may go on without end.
+pub(super) fn status(stream: impl Read) -> u16 {
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    line.split(' ').nth(1).unwrap_or_else(|| panic!("no answer: {line:?}")).parse().unwrap()
+}
+
 /// Reads to the end.
-fn receive(mut stream: TcpStream) -> Option<Answer> {
+pub(super) fn receive(mut stream: impl Read) -> Option<Answer> {
     let mut bytes = Vec::new();
     // What came before the connection broke is what there is.
     drop(stream.read_to_end(&mut bytes));
@@ -132,7 +181,7 @@ pub(super) fn greeting() -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
 }
 
-fn request(id: u32, method: &str, params: &Value) -> Value {
+pub(super) fn request(id: u32, method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 

@@ -1,10 +1,22 @@
 //! `serve`, through the program itself, with scripted servers behind it.
 
+mod apart;
+mod cached;
+mod control;
+mod crossing;
+mod drain;
 mod edge;
+mod facets;
+mod fuzz;
+mod guest;
 mod http;
+mod legacy;
+mod limits;
+mod metrics;
 mod neighbours;
 mod pipe;
 mod questions;
+mod searched;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -51,8 +63,12 @@ struct Pipe {
 
 impl Pipe {
     fn open(sandbox: &Sandbox) -> Self {
+        Self::with(sandbox, &[])
+    }
+
+    fn with(sandbox: &Sandbox, flags: &[&str]) -> Self {
         let mut command = switchboard(sandbox);
-        command.arg("serve").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg("serve").args(flags).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (said, lines) = channel();
         let output = BufReader::new(child.stdout.take().unwrap());
@@ -119,7 +135,11 @@ impl Pipe {
     }
 
     fn greet(&mut self) -> Value {
-        let info = json!({"name": "test", "version": "1"});
+        self.greet_as("test")
+    }
+
+    fn greet_as(&mut self, name: &str) -> Value {
+        let info = json!({"name": name, "version": "1"});
         let params =
             json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": info});
         let result = self.result("greeting", "initialize", params);
@@ -142,6 +162,14 @@ impl Pipe {
         let code = self.child.wait().unwrap().code();
         (code, self.errors.join().unwrap())
     }
+}
+
+/// The same with settings of the gateway.
+fn world_with(servers: &[(&str, &FakeScript)], gateway: &Value) -> Sandbox {
+    let sandbox = world(servers, &Mark::new());
+    let settings = json!({"defaults": false, "gateway": gateway});
+    sandbox.write("~/.switchboard/settings.json", settings.to_string());
+    sandbox
 }
 
 /// The names in a list.

@@ -1,0 +1,243 @@
+//! How commands reach sessions and gateways that run: a socket each, below our home, for processes of the same user. One
+//! line with what is wanted, one line with what came of it, both JSON.
+//!
+//! `listen` is the end of whoever runs, `ask` that of the command. Here: what is said.
+
+#[cfg(unix)]
+mod ask;
+#[cfg(unix)]
+mod listen;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use switchboard::Env;
+use switchboard::connect;
+use switchboard::session::{ServerReport, Session};
+use switchboard::visible::excerpt;
+use switchboard_gateway::Gateway;
+
+use crate::commands::Context;
+
+#[cfg(unix)]
+pub(crate) use ask::all;
+#[cfg(unix)]
+pub(crate) use listen::{Control, open};
+
+/// The longest line.
+#[cfg(unix)]
+const LONGEST: u64 = 1024 * 1024;
+
+/// Where the sockets are.
+fn dir(env: &Env) -> PathBuf {
+    env.switchboard_home().join("run")
+}
+
+/// What is wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase")]
+pub(crate) enum Request {
+    Status,
+    Reload,
+    Reconnect { server: String },
+}
+
+/// Who answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Who {
+    pub(crate) pid: u32,
+    /// `session` or `gateway`.
+    pub(crate) kind: String,
+    pub(crate) directory: String,
+    /// Where a gateway listens.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) address: Option<String>,
+    pub(crate) version: String,
+}
+
+impl Who {
+    /// In words, safe to show.
+    pub(crate) fn words(&self, env: &Env) -> String {
+        let place = self.address.clone().unwrap_or_else(|| env.display(&PathBuf::from(&self.directory)));
+        format!("{} {} ({})", excerpt(&self.kind, 20), self.pid, excerpt(&place, 200))
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Reply {
+    Status(Standing),
+    Reload(Changes),
+    Reconnect(Row),
+    Refused(Refusal),
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Answer {
+    pub(crate) who: Who,
+    pub(crate) reply: Reply,
+}
+
+/// How things stand there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Standing {
+    pub(crate) servers: Vec<Row>,
+    /// How many clients a gateway has.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) clients: Option<usize>,
+}
+
+/// One server there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) status: String,
+    pub(crate) tools: usize,
+    /// Why it does not work.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) detail: Option<String>,
+}
+
+impl From<ServerReport> for Row {
+    fn from(report: ServerReport) -> Self {
+        Self {
+            status: report.status.as_str().to_owned(),
+            tools: report.n_tools,
+            detail: report.status.fault().map(|fault| fault.message.clone()),
+            name: report.name,
+        }
+    }
+}
+
+/// What a reload did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Changes {
+    pub(crate) added: Vec<String>,
+    pub(crate) removed: Vec<String>,
+    pub(crate) changed: Vec<String>,
+    pub(crate) kept: Vec<String>,
+    pub(crate) waiting: Vec<String>,
+}
+
+impl From<connect::Changes> for Changes {
+    fn from(changes: connect::Changes) -> Self {
+        let connect::Changes { added, removed, changed, kept, waiting } = changes;
+        Self { added, removed, changed, kept, waiting }
+    }
+}
+
+impl Changes {
+    /// Whether nothing starts or stops.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
+    }
+
+    /// In words, on one line, safe to show.
+    pub(crate) fn words(&self) -> String {
+        let named =
+            |names: &[String]| names.iter().map(|name| excerpt(name, 60)).collect::<Vec<_>>().join(", ");
+        let groups = [
+            ("added", &self.added),
+            ("removed", &self.removed),
+            ("changed", &self.changed),
+            ("waiting for your approval:", &self.waiting),
+        ];
+        let mut parts: Vec<String> = groups
+            .iter()
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(what, names)| format!("{what} {}", named(names)))
+            .collect();
+        if self.is_empty() {
+            parts.insert(0, "nothing changed".to_owned());
+        }
+        parts.join("; ")
+    }
+}
+
+/// Why nothing came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Refusal {
+    /// The exit code it means.
+    pub(crate) exit: u8,
+    pub(crate) message: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) hint: Option<String>,
+}
+
+/// What can be reached.
+#[derive(Debug, Clone)]
+pub(crate) struct Served {
+    who: Who,
+    session: Session,
+    gateway: Option<Gateway>,
+}
+
+impl Served {
+    pub(crate) fn session(context: &Context, session: &Session) -> Self {
+        Self { who: this(context, "session", None), session: session.clone(), gateway: None }
+    }
+
+    pub(crate) fn gateway(
+        context: &Context,
+        session: &Session,
+        gateway: &Gateway,
+        address: Option<String>,
+    ) -> Self {
+        let who = this(context, "gateway", address);
+        Self { who, session: session.clone(), gateway: Some(gateway.clone()) }
+    }
+}
+
+fn this(context: &Context, kind: &str, address: Option<String>) -> Who {
+    Who {
+        pid: std::process::id(),
+        kind: kind.to_owned(),
+        directory: context.env.cwd().display().to_string(),
+        address,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// Elsewhere nobody can be reached.
+#[cfg(not(unix))]
+#[derive(Debug)]
+pub(crate) struct Control;
+
+#[cfg(not(unix))]
+pub(crate) async fn open(_context: &Context, _served: Served) -> Option<Control> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reload_is_told_in_one_line() {
+        let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let changes = |added: &[&str], waiting: &[&str]| Changes {
+            added: list(added),
+            removed: Vec::new(),
+            changed: Vec::new(),
+            kept: list(&["k"]),
+            waiting: list(waiting),
+        };
+        assert_eq!(changes(&[], &[]).words(), "nothing changed");
+        assert_eq!(changes(&["a", "b"], &[]).words(), "added a, b");
+        assert_eq!(changes(&[], &["w\n"]).words(), "nothing changed; waiting for your approval: w\\n");
+    }
+
+    #[test]
+    fn what_is_said_is_read_again_and_may_say_more() {
+        let request = Request::Reconnect { server: "a\"b".to_owned() };
+        let text = serde_json::to_string(&request).unwrap();
+        assert_eq!(text, r#"{"do":"reconnect","server":"a\"b"}"#);
+        assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request);
+        let newer = r#"{"who":{"pid":1,"kind":"gateway","directory":"/","version":"9","mood":"good"},
+            "reply":{"status":{"servers":[],"weather":1}}}"#;
+        let answer: Answer = serde_json::from_str(newer).unwrap();
+        assert_eq!(answer.reply, Reply::Status(Standing { servers: Vec::new(), clients: None }));
+    }
+}

@@ -1,0 +1,206 @@
+//! `install` and `uninstall`.
+
+use std::fs;
+
+use serde_json::json;
+use testkit::Sandbox;
+
+use crate::screen::Screen;
+use crate::{json, run, session, switchboard};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_switchboard");
+
+/// What is to see, with a word for the path of the program.
+fn seen(sandbox: &Sandbox, lines: &[&[&str]]) -> String {
+    session(sandbox, lines).replace(PROGRAM, "[PROGRAM]")
+}
+
+/// A home in which three tools have servers, and the program is on the path.
+fn world() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let path = format!("{}:/usr/bin:/bin", sandbox.home().join("bin").display());
+    let sandbox = sandbox.with_var("PATH", &path);
+    fs::create_dir_all(sandbox.path("~/bin")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(PROGRAM, sandbox.path("~/bin/switchboard")).unwrap();
+    sandbox.write("~/.switchboard/settings.json", r#"{"defaults": false}"#);
+    sandbox.write(
+        "~/.cursor/mcp.json",
+        "{\n  // by hand\n  \"mcpServers\": {\n    \"files\": { \"command\": \"npx\", \"args\": [\"-y\", \"files\", \"--api-key\", \"hunter2\"], \"env\": { \"KEY\": \"${env:FILES_KEY}\" } },\n    \"odd name\": { \"command\": \"x\" },\n  }\n}\n",
+    );
+    sandbox.write(
+        "~/.codex/config.toml",
+        "model = \"gpt\" # mine\n\n[mcp_servers.docs]\ncommand = \"uvx\"\nargs = [\"docs\"]\nnew_field = 1\n\n[mcp_servers.docs.env]\nTOKEN = \"hunter2\"\n\n[mcp_servers.helped]\nurl = \"https://x.example/mcp\"\nhttp_headers_helper = \"helper\"\n",
+    );
+    sandbox.write("~/.config/goose/config.yaml", "extensions: {}\n");
+    sandbox
+}
+
+#[test]
+fn one_command_a_tool_and_back() {
+    let sandbox = world();
+    let before = ["~/.cursor/mcp.json", "~/.codex/config.toml"].map(|path| sandbox.read(path));
+    insta::assert_snapshot!(seen(
+        &sandbox,
+        &[
+            &["install", "--into", "cursor", "--into", "codex", "--dry-run"],
+            &["install", "--into", "cursor", "--into", "codex"],
+            &["install", "--into", "cursor"],
+            &["install", "--into", "cursor", "--", "--only", "files"],
+            &["list", "--all"],
+            &["install", "--into", "windsurf", "--scope", "project"],
+            &["install", "--into", "claude-desktop", "--http", "http://127.0.0.1:9/mcp"],
+            &["install", "--into", "nothing"],
+            &["uninstall", "--from", "cursor", "--dry-run"],
+            &["uninstall", "--from", "all"],
+            &["uninstall", "--from", "cursor"],
+        ]
+    ));
+    assert_eq!(["~/.cursor/mcp.json", "~/.codex/config.toml"].map(|path| sandbox.read(path)), before);
+}
+
+#[test]
+fn servers_move_behind_the_gateway_and_back() {
+    let sandbox = world();
+    let files = ["~/.cursor/mcp.json", "~/.codex/config.toml", "~/.switchboard/mcp.json"];
+    let before = files.map(|path| sandbox.read(path));
+    let text = seen(
+        &sandbox,
+        &[
+            &["install", "--into", "codex", "--move", "--dry-run"],
+            &["install", "--into", "codex", "--move"],
+            &["install", "--into", "codex", "--into", "cursor", "--move", "--yes"],
+            &["install", "--into", "codex", "--move", "--yes"],
+            &["list"],
+        ],
+    );
+    assert!(!text.contains("hunter2"), "{text}");
+    insta::assert_snapshot!(text);
+    insta::assert_snapshot!(files.map(|path| sandbox.read(path)).join("----\n"));
+    assert_eq!(run(&sandbox, &["uninstall", "--from", "cursor"]).matches("put 1 server back").count(), 1);
+    assert_eq!(run(&sandbox, &["uninstall", "--from", "codex"]).matches("put 1 server back").count(), 1);
+    assert_eq!(files.map(|path| sandbox.read(path)), before);
+}
+
+#[test]
+fn a_script_gets_json() {
+    let sandbox = world();
+    let report = json(&sandbox, &["install", "--into", "all", "--json"]);
+    let rows = report["tools"].as_array().unwrap();
+    let states: Vec<_> =
+        rows.iter().map(|row| (row["tool"].as_str().unwrap(), row["state"].as_str().unwrap())).collect();
+    assert_eq!(states, [("codex", "added"), ("cursor", "added"), ("goose", "added")]);
+    assert!(rows.iter().all(|row| fs::exists(row["backup"].as_str().unwrap()).unwrap()), "{report}");
+    let again = json(&sandbox, &["install", "--into", "all", "--json"]);
+    assert!(again["tools"].as_array().unwrap().iter().all(|row| row["state"] == "unchanged"), "{again}");
+    let back = json(&sandbox, &["uninstall", "--from", "all", "--json"]);
+    assert!(back["tools"].as_array().unwrap().iter().all(|row| row["state"] == "removed"), "{back}");
+    assert_eq!(sandbox.read("~/.config/goose/config.yaml"), "extensions: {}\n");
+}
+
+#[test]
+fn one_broken_file_does_not_keep_the_others_from_it() {
+    let sandbox = world();
+    sandbox.write("~/.gemini/settings.json", "{\n  torn\n");
+    let text = run(&sandbox, &["install", "--into", "gemini", "--into", "cursor"]);
+    assert!(text.contains("~/.gemini/settings.json line 2") && text.contains("Cursor: added"), "{text}");
+    assert!(text.contains("--- exit 2"), "{text}");
+    assert_eq!(sandbox.read("~/.gemini/settings.json"), "{\n  torn\n");
+}
+
+#[test]
+fn somebody_is_asked_once_before_servers_move() {
+    let sandbox = world();
+    let before = sandbox.read("~/.cursor/mcp.json");
+    let mut screen = Screen::open(&sandbox, 120, &["install", "--into", "cursor", "--move"]);
+    screen.wait_for("Move 1 server of Cursor to ~/.switchboard/mcp.json and approve?");
+    assert!(
+        screen.text().contains("runs      [\"npx\",\"-y\",\"files\",\"--api-key\",\"***\"]"),
+        "{}",
+        screen.text()
+    );
+    screen.send("n\r");
+    assert_eq!(screen.end(), 130);
+    assert_eq!(sandbox.read("~/.cursor/mcp.json"), before);
+    let mut screen = Screen::open(&sandbox, 120, &["install", "--into", "cursor", "--move"]);
+    screen.wait_for("and approve?");
+    screen.send("y\r");
+    assert_eq!(screen.end(), 0, "{}", screen.text());
+    assert!(sandbox.read("~/.switchboard/mcp.json").contains("${FILES_KEY}"));
+}
+
+#[test]
+fn doctor_names_an_entry_that_leads_nowhere() {
+    let sandbox = world();
+    run(&sandbox, &["install", "--into", "cursor"]);
+    assert!(!run(&sandbox, &["doctor"]).contains("cannot start the gateway"));
+    fs::remove_file(sandbox.path("~/bin/switchboard")).unwrap();
+    let text = run(&sandbox, &["doctor"]);
+    assert!(text.contains("`switchboard` is not found, so Cursor cannot start the gateway"), "{text}");
+    assert!(text.contains("hint: switchboard install --into cursor"), "{text}");
+    // Then the whole path is written, and all is well again.
+    let text = run(&sandbox, &["install", "--into", "cursor"]);
+    assert!(text.contains("since `switchboard` is not on your PATH"), "{text}");
+    assert!(sandbox.read("~/.cursor/mcp.json").contains(PROGRAM));
+    assert!(!run(&sandbox, &["doctor"]).contains("cannot start the gateway"));
+}
+
+#[test]
+fn a_gateway_that_runs_can_be_named_with_a_header() {
+    let sandbox = world();
+    let line = [
+        "install",
+        "--into",
+        "cursor",
+        "--http",
+        "http://127.0.0.1:9/mcp",
+        "--header",
+        "Authorization: Bearer T",
+    ];
+    run(&sandbox, &line);
+    let entry = json!({"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": "Bearer T"}});
+    let text = sandbox.read("~/.cursor/mcp.json").replace("// by hand", "").replace("},\n  }", "}\n  }");
+    let file: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"));
+    assert_eq!(file["mcpServers"]["switchboard"], entry);
+    // Approved by mistake, it is still known for what it is.
+    let mut command = switchboard(&sandbox);
+    let output = command.args(["serve", "--trust"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("left out, since it is this gateway itself: switchboard"), "{said}");
+}
+
+/// Whenever it is killed, each file is the old one or the new one, and no server is gone from both.
+#[cfg(unix)]
+#[test]
+fn killed_in_the_middle_nothing_is_lost() {
+    let line = ["install", "--into", "codex", "--move", "--yes"];
+    let done = world();
+    let before = done.read("~/.codex/config.toml");
+    run(&done, &line);
+    let after = done.read("~/.codex/config.toml");
+    assert_ne!(before, after);
+    let mut n_cut_short = 0;
+    for round in 0..40_u64 {
+        let sandbox = world();
+        let mut child = switchboard(&sandbox)
+            .args(line)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_micros(round * 500));
+        child.kill().unwrap();
+        let ended = child.wait().unwrap();
+        n_cut_short += u32::from(!ended.success());
+        let (theirs, ours) = (sandbox.read("~/.codex/config.toml"), sandbox.read("~/.switchboard/mcp.json"));
+        assert!(theirs == before || theirs == after, "{theirs}");
+        assert!(theirs.contains("[mcp_servers.docs]") || ours.contains("\"docs\""), "{theirs}{ours}");
+        // The next try finishes it, and all of it can be undone.
+        run(&sandbox, &line);
+        assert_eq!(sandbox.read("~/.codex/config.toml"), after);
+        run(&sandbox, &["uninstall", "--from", "codex"]);
+        assert_eq!(sandbox.read("~/.codex/config.toml"), before);
+        assert_eq!(sandbox.read("~/.switchboard/mcp.json"), "");
+    }
+    assert!(n_cut_short > 0, "it was never cut short");
+}
