@@ -3,21 +3,29 @@
 
 pub mod connect;
 mod fake;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod faults;
+pub mod front;
 pub mod keyring;
+mod listening;
 pub mod logins;
 mod mark;
 mod model;
 mod programs;
+#[cfg(unix)]
+pub mod tree;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use switchboard::Env;
 use switchboard::env::Os;
 use tempfile::TempDir;
 
 pub use fake::{Fake, FakeScript};
+pub use listening::{Listening, SaidOn};
 pub use mark::Mark;
 pub use model::FakeModel;
 pub use programs::{assault, attack, caller, fake_model, fake_server, guard, host, peers};
@@ -35,6 +43,22 @@ pub fn golden(path: &Path, text: &str) {
     }
     let there = fs::read_to_string(path).unwrap_or_default();
     assert!(there == text, "{} is out of date; run the tests with UPDATE_GOLDEN=1", path.display());
+}
+
+/// Compares a generated text with the part of a file that carries it, between two comments with its name.
+///
+/// # Panics
+///
+/// When they differ, or the file has no such part.
+pub fn golden_part(path: &Path, name: &str, text: &str) {
+    // Several parts of one file may be written at the same time.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let page = fs::read_to_string(path).unwrap_or_default();
+    let (start, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->\n"));
+    let parts = page.split_once(&start).and_then(|(head, rest)| Some((head, rest.split_once(&end)?.1)));
+    let Some((head, tail)) = parts else { panic!("{} has no part {name}", path.display()) };
+    golden(path, &format!("{head}{start}{text}{end}{tail}"));
 }
 
 /// The root of the workspace.
@@ -63,12 +87,32 @@ impl Sandbox {
     /// When the disk refuses, in which case no test can run.
     #[expect(clippy::expect_used, reason = "a test that cannot make its world must stop")]
     pub fn new() -> Self {
-        let root = TempDir::new().expect("a temporary directory");
+        Self::at(TempDir::new().expect("a temporary directory"))
+    }
+
+    /// One that waits for no disk, where the system has such a place: for thousands of writes.
+    ///
+    /// # Panics
+    ///
+    /// When the disk refuses, in which case no test can run.
+    #[expect(clippy::expect_used, reason = "a test that cannot make its world must stop")]
+    pub fn in_memory() -> Self {
+        let root = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new());
+        Self::at(root.expect("a temporary directory"))
+    }
+
+    #[expect(clippy::expect_used, reason = "a test that cannot make its world must stop")]
+    fn at(root: TempDir) -> Self {
         let sandbox = Self { root, vars: Vec::new() };
         fs::create_dir_all(sandbox.home()).expect("a home");
         // The project is the root of a repository, so that nothing outside of it is looked at.
         fs::create_dir_all(sandbox.project().join(".git")).expect("a project");
         sandbox
+    }
+
+    /// The directory that holds the home and the project.
+    pub fn root(&self) -> PathBuf {
+        self.base()
     }
 
     /// The home directory.

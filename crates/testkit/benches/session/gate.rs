@@ -25,9 +25,9 @@ pub(crate) fn measure() -> Vec<Goal> {
 fn one_hangs() -> Vec<Goal> {
     let mut times: [Vec<Duration>; 3] = Default::default();
     for _ in 0..crate::ROUNDS {
-        times[0].push(nine_bare());
-        times[1].push(on(Threads::One, ready(Gate::Quick)));
-        times[2].push(on(Threads::One, ready(Gate::Correct)));
+        for (times, who) in times.iter_mut().zip(["bare", "quick", "correct"]) {
+            times.push(one(who));
+        }
     }
     let [bare, quick, correct] = times.map(median);
     println!("\nTen servers, all known from last time, one of them hangs");
@@ -39,6 +39,20 @@ fn one_hangs() -> Vec<Goal> {
         Goal::at_most("one of ten hangs, to nine bare", 2.0, ratio(quick)),
         Goal::at_most("the same when nobody waits", 2.0, ratio(correct)),
     ]
+}
+
+/// The time of one contender.
+pub(crate) fn one(who: &str) -> Duration {
+    match who {
+        "bare" => nine_bare(),
+        "quick" => on(Threads::One, ready(Gate::Quick)),
+        _ => on(Threads::One, ready(Gate::Correct)),
+    }
+}
+
+/// One start below guards.
+pub(crate) fn one_window() -> Start {
+    on(Threads::One, window(Guarded::Yes))
 }
 
 fn nine_bare() -> Duration {
@@ -67,11 +81,11 @@ async fn ready(gate: Gate) -> Duration {
 
 /// What a start found when its window was over.
 #[derive(Debug, Clone, Copy)]
-struct Start {
-    elapsed: Duration,
-    n_tools: usize,
+pub(crate) struct Start {
+    pub(crate) elapsed: Duration,
+    pub(crate) n_tools: usize,
     /// Servers that had given their tools a moment before, and by then.
-    answered: [usize; 2],
+    pub(crate) answered: [usize; 2],
 }
 
 /// A hundred servers nobody knows yet, every third of them slower than the window.

@@ -14,6 +14,7 @@ mod gate;
 #[path = "../common/goal.rs"]
 mod goal;
 mod memory;
+mod one;
 mod sdk;
 mod start;
 mod warm;
@@ -24,10 +25,10 @@ const ROUNDS: usize = 9;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
-    if let [mark, who, n] = args.as_slice()
-        && mark == memory::GROWN
+    if let [mark, wanted @ ..] = args.as_slice()
+        && mark == one::ONE
     {
-        return memory::print_grown(who, n.parse().unwrap());
+        return one::print(wanted);
     }
     let wanted = |part: &str| args.is_empty() || args.iter().any(|arg| arg == part);
     let mut goals = Vec::new();

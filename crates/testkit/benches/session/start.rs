@@ -12,7 +12,7 @@ use crate::{Threads, bare, on, sdk};
 type Runner = fn(World) -> Cost;
 
 const BARE: &str = "bare, 8 threads";
-const RUNNERS: [(&str, Runner); 8] = [
+pub(crate) const RUNNERS: [(&str, Runner); 8] = [
     (BARE, |world| {
         let commands = world.commands();
         let counted = Cost::count();

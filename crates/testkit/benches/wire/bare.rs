@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::Case;
 use crate::clock::cpu_time;
 use crate::load::Load;
 use crate::ours::HttpServer;
@@ -64,10 +65,10 @@ impl Drop for Pipe {
     }
 }
 
-pub(crate) fn stdio(in_flight: usize, calls: usize) -> Load {
+pub(crate) fn stdio(case: Case) -> Load {
     let mut pipe = Pipe::open(&[]);
-    flood(&mut pipe, in_flight, crate::WARM_UP);
-    flood(&mut pipe, in_flight, calls)
+    flood(&mut pipe, case.in_flight, case.warm_up);
+    flood(&mut pipe, case.in_flight, case.calls)
 }
 
 /// Keeps so many questions open until there were enough.
@@ -90,7 +91,8 @@ fn flood(pipe: &mut Pipe, in_flight: usize, calls: usize) -> Load {
     Load::new(latencies, started.elapsed(), cpu_time().saturating_sub(cpu))
 }
 
-pub(crate) fn http(in_flight: usize, calls: usize) -> Load {
+pub(crate) fn http(case: Case) -> Load {
+    let Case { in_flight, calls, warm_up, .. } = case;
     let server = HttpServer::start(&[]);
     let host = server.url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
     let request = format!(
@@ -100,7 +102,7 @@ pub(crate) fn http(in_flight: usize, calls: usize) -> Load {
     if in_flight == 1 {
         let mut stream = TcpStream::connect(&host).unwrap();
         stream.set_nodelay(true).unwrap();
-        alternate(&mut stream, &request, crate::WARM_UP);
+        alternate(&mut stream, &request, warm_up);
         return alternate(&mut stream, &request, calls);
     }
     crate::on(Threads::One, async move {

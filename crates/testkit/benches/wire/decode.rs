@@ -23,12 +23,16 @@ pub(crate) trait Reader: Client {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Ask {
+pub(crate) enum Ask {
     Tools(usize),
     Text(usize),
 }
 
 impl Ask {
+    pub(crate) fn new(kind: &str, n: usize) -> Self {
+        if kind == "tools" { Self::Tools(n) } else { Self::Text(n) }
+    }
+
     fn args(self) -> Vec<String> {
         match self {
             Self::Tools(n) => vec!["--tools".to_owned(), n.to_string()],
@@ -53,21 +57,21 @@ impl Ask {
     }
 }
 
-async fn time(client: impl Reader, ask: Ask) -> Duration {
-    let mut times = Vec::new();
-    for _ in 0..ask.times() {
+async fn time(client: impl Reader, ask: Ask, times: usize) -> Duration {
+    let mut all = Vec::new();
+    for _ in 0..times {
         let started = Instant::now();
         ask.put(&client).await;
-        times.push(started.elapsed());
+        all.push(started.elapsed());
     }
     client.stop().await;
-    median(times)
+    median(all)
 }
 
-fn bare(ask: Ask) -> Duration {
+fn bare(ask: Ask, times: usize) -> Duration {
     let args = ask.args();
     let mut pipe = Pipe::open(&args.iter().map(String::as_str).collect::<Vec<_>>());
-    let times = (0..ask.times()).map(|_| {
+    let all = (0..times).map(|_| {
         let started = Instant::now();
         match ask {
             Ask::Tools(n) => assert!(pipe.ask("tools/list", "{}") > n),
@@ -78,19 +82,29 @@ fn bare(ask: Ask) -> Duration {
         }
         started.elapsed()
     });
-    median(times.collect())
+    median(all.collect())
 }
 
-async fn ours(ask: Ask) -> Duration {
+async fn ours(ask: Ask, times: usize) -> Duration {
     let args = ask.args();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    time(Ours::stdio(&args, false).await, ask).await
+    time(Ours::stdio(&args, false).await, ask, times).await
 }
 
-async fn sdk(ask: Ask) -> Duration {
+async fn sdk(ask: Ask, times: usize) -> Duration {
     let args = ask.args();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    time(Sdk::stdio(&args).await, ask).await
+    time(Sdk::stdio(&args).await, ask, times).await
+}
+
+/// The middle time of one contender.
+pub(crate) fn one(who: &str, ask: Ask, times: usize) -> Duration {
+    match who {
+        "bare" => bare(ask, times),
+        "ours" => on(Threads::One, ours(ask, times)),
+        "rmcp" => on(Threads::One, sdk(ask, times)),
+        _ => on(Threads::Two, sdk(ask, times)),
+    }
 }
 
 pub(crate) fn measure() -> Vec<Goal> {
@@ -109,10 +123,11 @@ pub(crate) fn measure() -> Vec<Goal> {
         let (mut bares, mut our_own, mut sdks, mut sdks_two) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for _ in 0..crate::ROUNDS {
-            bares.push(bare(ask));
-            our_own.push(on(Threads::One, ours(ask)));
-            sdks.push(on(Threads::One, sdk(ask)));
-            sdks_two.push(on(Threads::Two, sdk(ask)));
+            let times = ask.times();
+            bares.push(bare(ask, times));
+            our_own.push(on(Threads::One, ours(ask, times)));
+            sdks.push(on(Threads::One, sdk(ask, times)));
+            sdks_two.push(on(Threads::Two, sdk(ask, times)));
         }
         let [bare, ours, sdk] = [median(bares), median(our_own), median(sdks).min(median(sdks_two))]
             .map(|time| time.as_secs_f64());
@@ -148,8 +163,12 @@ fn peak(who: &str) -> f64 {
     median(peaks.collect()).as_secs_f64()
 }
 
-/// Prints how much the memory grew, as a multiple of the answer.
 pub(crate) fn print_peak(who: &str) {
+    println!("{}", peak_of(who));
+}
+
+/// How much the memory grew, as a multiple of the answer.
+pub(crate) fn peak_of(who: &str) -> f64 {
     let ask = Ask::Text(10 * MEGABYTE);
     let grown = match who {
         "bare" => {
@@ -163,7 +182,7 @@ pub(crate) fn print_peak(who: &str) {
         "ours" => on(Threads::One, async move { grown(Ours::stdio(&[], false).await, ask).await }),
         _ => on(Threads::One, async move { grown(Sdk::stdio(&[]).await, ask).await }),
     };
-    println!("{}", grown / 10_240.0);
+    grown / 10_240.0
 }
 
 async fn grown(client: impl Reader, ask: Ask) -> f64 {

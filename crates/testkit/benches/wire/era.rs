@@ -45,20 +45,34 @@ async fn sdk(lifecycle: Option<ClientLifecycleMode>) -> Duration {
     elapsed
 }
 
+/// One contact of one contender. All but `first` know what there is to know from a contact before.
+pub(crate) fn one(who: &str) -> Duration {
+    let sandbox = Sandbox::new();
+    let memory = Memory::of(&sandbox.env());
+    let mut terms = connect::terms();
+    match who {
+        "plain" => terms.remembered = Some(Era::Handshake),
+        "unguarded" => terms.guard = None,
+        "rmcp" => return on(Threads::One, sdk(None)),
+        _ => {}
+    }
+    if matches!(who, "plain" | "first") {
+        let memory = (who == "first").then_some(memory);
+        return on(Threads::One, ours(terms, memory));
+    }
+    let before = connect::terms();
+    on(Threads::One, async move {
+        ours(before, Some(memory.clone())).await;
+        ours(terms, Some(memory)).await
+    })
+}
+
 pub(crate) fn measure() -> Vec<Goal> {
     let mut times: [Vec<Duration>; 5] = Default::default();
     for _ in 0..crate::ROUNDS * 3 {
-        let sandbox = Sandbox::new();
-        let memory = Memory::of(&sandbox.env());
-        let mut unguarded = connect::terms();
-        unguarded.guard = None;
-        let mut plain = connect::terms();
-        plain.remembered = Some(Era::Handshake);
-        times[0].push(on(Threads::One, ours(plain, None)));
-        times[1].push(on(Threads::One, ours(connect::terms(), Some(memory.clone()))));
-        times[2].push(on(Threads::One, ours(connect::terms(), Some(memory.clone()))));
-        times[3].push(on(Threads::One, ours(unguarded, Some(memory))));
-        times[4].push(on(Threads::One, sdk(None)));
+        for (times, who) in times.iter_mut().zip(["plain", "first", "second", "unguarded", "rmcp"]) {
+            times.push(one(who));
+        }
     }
     let [plain, first, second, unguarded, rmcp] = times.map(median);
     let preferred_versions = vec![rmcp::model::ProtocolVersion::LATEST];

@@ -15,6 +15,7 @@ mod era;
 mod goal;
 mod hosted;
 mod load;
+mod one;
 mod ours;
 mod report;
 mod sdk;
@@ -28,8 +29,6 @@ use sdk::{Sdk, Threads};
 
 /// Rounds in which everybody has a turn.
 const ROUNDS: usize = 9;
-/// Calls before it counts.
-const WARM_UP: usize = 500;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
@@ -37,6 +36,11 @@ fn main() {
         && mark == decode::PEAK
     {
         return decode::print_peak(who);
+    }
+    if let [mark, wanted @ ..] = args.as_slice()
+        && mark == one::ONE
+    {
+        return one::print(wanted);
     }
     let wanted = |part: &str| args.is_empty() || args.iter().any(|arg| arg == part);
     let mut goals = Vec::new();
@@ -70,17 +74,47 @@ struct Case {
     place: Place,
     in_flight: usize,
     calls: usize,
+    /// Calls before it counts.
+    warm_up: usize,
 }
 
 const ONE_CORE: Case =
-    Case { title: "1 in flight, one core", place: Place::OneCore, in_flight: 1, calls: 4000 };
-const ONE: Case = Case { title: "1 in flight", place: Place::Anywhere, in_flight: 1, calls: 3000 };
-const MANY: Case = Case { title: "64 in flight", place: Place::Anywhere, in_flight: 64, calls: 19_200 };
+    Case { title: "1 in flight, one core", place: Place::OneCore, in_flight: 1, calls: 4000, warm_up: 500 };
+const ONE: Case =
+    Case { title: "1 in flight", place: Place::Anywhere, in_flight: 1, calls: 3000, warm_up: 500 };
+const MANY: Case =
+    Case { title: "64 in flight", place: Place::Anywhere, in_flight: 64, calls: 19_200, warm_up: 500 };
 
 /// What a host gets, with everything a session adds to a link.
 const HOSTED: &str = "ours, in a session";
 
 type Runner = fn(Case) -> Load;
+
+const STDIO: [(&str, Runner); 6] = [
+    ("bare", bare::stdio),
+    ("ours", |case| on(Threads::One, async move { run(Ours::stdio(&[], false).await, case).await })),
+    (HOSTED, |case| on(Threads::One, async move { run(Hosted::stdio().await, case).await })),
+    ("ours, modern", |case| {
+        on(Threads::One, async move { run(Ours::stdio(&["--modern"], false).await, case).await })
+    }),
+    ("rmcp", |case| on(Threads::One, async move { run(Sdk::stdio(&[]).await, case).await })),
+    ("rmcp, 2 threads", |case| on(Threads::Two, async move { run(Sdk::stdio(&[]).await, case).await })),
+];
+
+const HTTP: [(&str, Runner); 8] = [
+    ("bare", bare::http),
+    ("ours", |case| on(Threads::One, async move { run(Ours::http(&[]).await, case).await })),
+    (HOSTED, |case| on(Threads::One, async move { run(Hosted::http().await, case).await })),
+    ("ours, modern", |case| {
+        on(Threads::One, async move { run(Ours::http(&["--modern"]).await, case).await })
+    }),
+    ("rmcp", |case| on(Threads::One, async move { run(Sdk::http(false).await, case).await })),
+    ("rmcp, 2 threads", |case| on(Threads::Two, async move { run(Sdk::http(false).await, case).await })),
+    ("rmcp with a pool", |case| on(Threads::One, async move { run(Sdk::http(true).await, case).await })),
+    ("rmcp with a pool, 2 threads", |case| {
+        on(Threads::Two, async move { run(Sdk::http(true).await, case).await })
+    }),
+];
 
 /// Everybody in turn, in another order each time.
 fn rounds(case: Case, divisor: usize, runners: &[(&'static str, Runner)]) -> Table {
@@ -97,18 +131,8 @@ fn rounds(case: Case, divisor: usize, runners: &[(&'static str, Runner)]) -> Tab
 }
 
 fn stdio() -> Vec<Goal> {
-    let runners: [(&str, Runner); 6] = [
-        ("bare", |case| bare::stdio(case.in_flight, case.calls)),
-        ("ours", |case| on(Threads::One, async move { run(Ours::stdio(&[], false).await, case).await })),
-        (HOSTED, |case| on(Threads::One, async move { run(Hosted::stdio().await, case).await })),
-        ("ours, modern", |case| {
-            on(Threads::One, async move { run(Ours::stdio(&["--modern"], false).await, case).await })
-        }),
-        ("rmcp", |case| on(Threads::One, async move { run(Sdk::stdio(&[]).await, case).await })),
-        ("rmcp, 2 threads", |case| on(Threads::Two, async move { run(Sdk::stdio(&[]).await, case).await })),
-    ];
     println!("\nCalls over stdio");
-    let [one_core, one, many] = [ONE_CORE, ONE, MANY].map(|case| rounds(case, 1, &runners));
+    let [one_core, one, many] = [ONE_CORE, ONE, MANY].map(|case| rounds(case, 1, &STDIO));
     for table in [&one_core, &one, &many] {
         println!("{table}");
     }
@@ -137,22 +161,8 @@ fn stdio() -> Vec<Goal> {
 }
 
 fn http() -> Vec<Goal> {
-    let runners: [(&str, Runner); 8] = [
-        ("bare", |case| bare::http(case.in_flight, case.calls)),
-        ("ours", |case| on(Threads::One, async move { run(Ours::http(&[]).await, case).await })),
-        (HOSTED, |case| on(Threads::One, async move { run(Hosted::http().await, case).await })),
-        ("ours, modern", |case| {
-            on(Threads::One, async move { run(Ours::http(&["--modern"]).await, case).await })
-        }),
-        ("rmcp", |case| on(Threads::One, async move { run(Sdk::http(false).await, case).await })),
-        ("rmcp, 2 threads", |case| on(Threads::Two, async move { run(Sdk::http(false).await, case).await })),
-        ("rmcp with a pool", |case| on(Threads::One, async move { run(Sdk::http(true).await, case).await })),
-        ("rmcp with a pool, 2 threads", |case| {
-            on(Threads::Two, async move { run(Sdk::http(true).await, case).await })
-        }),
-    ];
     println!("\nCalls over HTTP");
-    let [one_core, one, many] = [ONE_CORE, ONE, MANY].map(|case| rounds(case, 4, &runners));
+    let [one_core, one, many] = [ONE_CORE, ONE, MANY].map(|case| rounds(case, 4, &HTTP));
     for table in [&one_core, &one, &many] {
         println!("{table}");
     }
@@ -178,7 +188,7 @@ fn http() -> Vec<Goal> {
 }
 
 async fn run(client: impl load::Client, case: Case) -> Load {
-    load(&client, WARM_UP.min(case.calls), case.in_flight).await;
+    load(&client, case.warm_up, case.in_flight).await;
     let measured = load(&client, case.calls, case.in_flight).await;
     client.stop().await;
     measured

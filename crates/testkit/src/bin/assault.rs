@@ -37,7 +37,8 @@ fn terms() -> Terms {
         guard: None,
         startup: limit,
         timeout: limit,
-        limits: Limits::default(),
+        // All of it is to be read.
+        limits: Limits { unasked: None, ..Limits::default() },
         remembered: None,
         trace: None,
         steps: Arc::new(Steps::new(None)),

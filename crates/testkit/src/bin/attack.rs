@@ -73,6 +73,8 @@ async fn attack(script: &Path, action: &str) -> Result<Value, String> {
     let text = std::fs::read_to_string(script).map_err(|error| error.to_string())?;
     let script: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     let mut terms = terms();
+    // All of it is to be read.
+    terms.limits.unasked = None;
     if action == "think" {
         terms.host = Arc::new(Thinker);
     }

@@ -158,3 +158,17 @@ fn subscribers_hear_what_is_broadcast() {
         messages.iter().find(|message| message["method"] == "notifications/tools/list_changed").unwrap();
     assert_eq!(heard["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
 }
+
+#[test]
+fn a_tool_can_have_a_reaction_of_its_own_and_what_ran_is_noted() {
+    let notes = tempfile::NamedTempFile::new().unwrap();
+    let on = json!({"tools/call echo": [{"result": {"own": true}}], "tools/call": [{"default": true}]});
+    let mut pipes = Pipes::ready(json!({"on": on, "runs": notes.path()}));
+    assert_eq!(pipes.ask(&call(1, "echo", json!({"text": "a"})))["result"], json!({"own": true}));
+    assert_eq!(pipes.ask(&call(2, "add", json!({"a": 1, "b": 2})))["result"]["content"][0]["text"], "3");
+    assert_eq!(pipes.ask(&call(3, "nobody", json!({})))["error"]["code"], -32602);
+    let lines = fs::read_to_string(notes.path()).unwrap();
+    let names: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["name"].clone()).collect();
+    assert_eq!(names, ["echo", "add"]);
+}

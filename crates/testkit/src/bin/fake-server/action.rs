@@ -107,6 +107,11 @@ impl Action {
         )
     }
 
+    /// Whether the call is taken as a good server takes it, whatever becomes of the answer.
+    pub(crate) fn is_default(&self) -> bool {
+        matches!(self, Self::Default | Self::CutAfter { .. })
+    }
+
     /// Whether it makes a message on the answer's stream. Two of these do not fit into one JSON body.
     pub(crate) fn is_message(&self) -> bool {
         matches!(

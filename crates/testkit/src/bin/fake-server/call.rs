@@ -170,6 +170,11 @@ impl Port {
     }
 }
 
+/// The tool that a call of one names.
+pub(crate) fn tool(params: &Value) -> Option<&str> {
+    params.get("name")?.as_str()
+}
+
 /// Writes to the standard output in one piece.
 async fn say(server: &Server, bytes: &[u8]) -> io::Result<()> {
     let mut stdout = server.stdout.lock().await;

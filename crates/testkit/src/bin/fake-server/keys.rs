@@ -47,6 +47,12 @@ impl Keys {
         self.typed(key, "an HTTP status", |value| value.as_u64().and_then(|n| u16::try_from(n).ok()))
     }
 
+    /// A port to listen on; 0, which is any, if it is not named.
+    pub(crate) fn port(&mut self, key: &str) -> Result<u16, String> {
+        let read = |value: &Value| value.as_u64().and_then(|n| u16::try_from(n).ok());
+        Ok(self.typed(key, "a port", read)?.unwrap_or(0))
+    }
+
     pub(crate) fn flag(&mut self, key: &str) -> Result<bool, String> {
         Ok(self.typed(key, "true or false", Value::as_bool)?.unwrap_or(false))
     }

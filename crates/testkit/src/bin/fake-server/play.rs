@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::action::{Action, Event, Payload, Repeat, Step};
 use crate::answers;
-use crate::call::{Call, Port, blocks};
+use crate::call::{Call, Port, blocks, tool};
 use crate::http::event;
 use crate::http::vices;
 use crate::process;
@@ -18,7 +18,12 @@ impl Call {
     pub(crate) async fn run(mut self) -> Port {
         let server = std::sync::Arc::clone(&self.server);
         let default = [Action::Default];
-        let actions = server.actions(&self.method, !self.bare && !self.is_notification()).unwrap_or(&default);
+        let is_request = !self.bare && !self.is_notification();
+        let actions = server.actions(&self.method, tool(&self.params), is_request).unwrap_or(&default);
+        // Who behaves well in the end notes it then.
+        if self.method == "tools/call" && !actions.iter().any(Action::is_default) {
+            server.ran(&self.params);
+        }
         if let Port::Reply(reply) = &mut self.port
             && actions.iter().filter(|action| action.is_message()).count() > 1
         {

@@ -62,6 +62,10 @@ pub(crate) struct Script {
     /// For a method, what to play the first time, the second time and so on; the last one repeats.
     pub(crate) on: BTreeMap<String, Vec<Vec<Action>>>,
     pub(crate) log: Option<PathBuf>,
+    /// Gets a line for each call of a tool that ran.
+    pub(crate) runs: Option<PathBuf>,
+    /// Where to listen; 0 for any.
+    pub(crate) port: u16,
     pub(crate) login: Option<Login>,
 }
 
@@ -114,6 +118,8 @@ impl Script {
             eof,
             on,
             log: keys.text("log")?.map(PathBuf::from),
+            runs: keys.text("runs")?.map(PathBuf::from),
+            port: keys.port("port")?,
             login: keys.take("login").as_ref().map(Login::read).transpose()?,
         };
         keys.end()?;
@@ -173,6 +179,7 @@ mod tests {
             json!({"era": "medieval"}),
             json!({"session": "404"}),
             json!({"page_size": 0}),
+            json!({"transport": "http", "port": 70000}),
             json!({"transport": "http", "login": {"acess": "x"}}),
             json!({"transport": "http", "eof": [{"exit": 1}]}),
             json!({"on": {"ping": [{"reslut": {}}]}}),

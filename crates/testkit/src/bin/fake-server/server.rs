@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::action::Action;
@@ -27,6 +27,7 @@ pub(crate) struct Server {
     /// Where `initialize` was seen: the sessions, or one entry for a server without any.
     ready: Mutex<HashSet<String>>,
     log: Option<Mutex<File>>,
+    runs: Option<Mutex<File>>,
     calls: AtomicU64,
     numbers: AtomicU64,
     rounds: Mutex<HashMap<String, usize>>,
@@ -47,6 +48,7 @@ impl Server {
     pub(crate) fn new(script: Script) -> io::Result<Self> {
         let path = script.log.clone().or_else(|| std::env::var_os("FAKE_LOG").map(Into::into));
         let log = path.map(|path| append(&path)).transpose()?.map(Mutex::new);
+        let runs = script.runs.as_deref().map(append).transpose()?.map(Mutex::new);
         Ok(Self {
             script,
             stdout: tokio::sync::Mutex::new(tokio::io::stdout()),
@@ -55,6 +57,7 @@ impl Server {
             listeners: Mutex::default(),
             ready: Mutex::default(),
             log,
+            runs,
             calls: AtomicU64::new(0),
             numbers: AtomicU64::new(0),
             rounds: Mutex::default(),
@@ -67,6 +70,14 @@ impl Server {
     pub(crate) fn log(&self, line: &Value) {
         if let Some(log) = &self.log {
             drop(lock(log).write_all(format!("{line}\n").as_bytes()));
+        }
+    }
+
+    /// Notes that a tool ran. Unlike the log it leaves out what was refused before it could.
+    pub(crate) fn ran(&self, params: &Value) {
+        if let Some(runs) = &self.runs {
+            let line = json!({"name": params["name"], "arguments": params["arguments"]});
+            drop(lock(runs).write_all(format!("{line}\n").as_bytes()));
         }
     }
 
@@ -84,23 +95,29 @@ impl Server {
         Ok(count)
     }
 
+    /// The entry of the script for a method: the one for this very tool if there is one.
+    fn key(&self, method: &str, tool: Option<&str>) -> Option<String> {
+        let on = &self.script.on;
+        let own = tool.filter(|_| method == "tools/call").map(|tool| format!("{method} {tool}"));
+        own.filter(|own| on.contains_key(own)).or_else(|| on.contains_key(method).then(|| method.to_owned()))
+    }
+
     /// What to play for a method this time; nothing if the script does not speak of it. `*` is for requests
     /// only: an answer to a notification should not come by accident.
-    pub(crate) fn actions(&self, method: &str, wildcard: bool) -> Option<&[Action]> {
-        let on = &self.script.on;
-        let key = if on.contains_key(method) || !wildcard { method } else { "*" };
-        let rounds = on.get(key)?;
+    pub(crate) fn actions(&self, method: &str, tool: Option<&str>, wildcard: bool) -> Option<&[Action]> {
+        let key = self.key(method, tool).or_else(|| wildcard.then(|| "*".to_owned()))?;
+        let rounds = self.script.on.get(&key)?;
         let mut seen = lock(&self.rounds);
-        let round = seen.entry(key.to_owned()).or_insert(0);
+        let round = seen.entry(key).or_insert(0);
         let actions = rounds.get(*round).or(rounds.last())?;
         *round += 1;
         Some(actions)
     }
 
     /// Whether the script says for this method how the HTTP exchange itself ends.
-    pub(crate) fn speaks_http(&self, method: &str) -> bool {
-        let rounds = self.script.on.get(method).or_else(|| self.script.on.get("*"));
-        rounds.is_some_and(|rounds| rounds.iter().flatten().any(Action::is_http))
+    pub(crate) fn speaks_http(&self, method: &str, tool: Option<&str>) -> bool {
+        let key = self.key(method, tool).unwrap_or_else(|| "*".to_owned());
+        self.script.on.get(&key).is_some_and(|rounds| rounds.iter().flatten().any(Action::is_http))
     }
 
     pub(crate) fn set_ready(&self, scope: &str) {

@@ -57,6 +57,7 @@ pub(crate) async fn call(call: &mut Call) -> Answer {
     if !call.server.script.tools.iter().any(|tool| tool["name"] == name.as_str()) {
         return Err(Refusal::new(-32602, format!("Unknown tool: {name}")));
     }
+    call.server.ran(&call.params);
     Ok(Some(match name.as_str() {
         "echo" => match arguments.get("text").and_then(Value::as_str) {
             Some(said) => text(said),

@@ -18,7 +18,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::call::{Call, Port};
+use crate::call::{Call, Port, tool};
 use crate::script::Transport;
 use crate::server::Server;
 use crate::stdio;
@@ -28,7 +28,7 @@ use request::Request;
 /// Listens, tells where, and serves until the standard input ends.
 pub(crate) async fn serve(server: Arc<Server>) -> io::Result<()> {
     stdio::aside(&server).play(&server.script.start).await?;
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let listener = TcpListener::bind(("127.0.0.1", server.script.port)).await?;
     let path = if server.script.transport == Transport::Sse { "/sse" } else { "/mcp" };
     let url = format!("http://{}{path}\n", listener.local_addr()?);
     let mut stdout = server.stdout.lock().await;
@@ -57,7 +57,8 @@ async fn connection(server: Arc<Server>, stream: TcpStream, number: u64) -> io::
     let mut visit = Visit { server, number, reader: BufReader::new(read) };
     let mut wire = Wire::new(write);
     while let Some(request) = request::read(&mut visit.reader).await? {
-        let Some(again) = visit.take(request, wire).await else { break };
+        let is_last = request.header("connection") == Some("close");
+        let Some(again) = visit.take(request, wire).await.filter(|_| !is_last) else { break };
         wire = again;
     }
     Ok(())
@@ -141,7 +142,7 @@ impl Visit {
             self.server.set_ready(&scope);
         }
         let method = message["method"].as_str().unwrap_or_default();
-        if self.server.speaks_http(method) {
+        if self.server.speaks_http(method, tool(&message["params"])) {
             let port = Port::Outlet(outlet, Some(reply));
             return self.attend(Call::new(Arc::clone(&self.server), &message, port, &scope)).await;
         }
