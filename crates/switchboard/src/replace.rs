@@ -68,10 +68,15 @@ impl<'a> Draft<'a> {
     /// Puts it in the place of the file.
     pub(crate) fn place(mut self) -> Result<(), Unplaced> {
         self.file.sync_all().map_err(Unplaced::Old)?;
-        again(|| fs::rename(&self.path, self.target)).map_err(Unplaced::Old)?;
-        self.is_placed = true;
+        self.rename().map_err(Unplaced::Old)?;
         let dir = self.target.parent().unwrap_or(Path::new("."));
         sync_dir(dir).map_err(Unplaced::New)
+    }
+
+    fn rename(&mut self) -> io::Result<()> {
+        again(|| fs::rename(&self.path, self.target))?;
+        self.is_placed = true;
+        Ok(())
     }
 }
 
@@ -89,6 +94,13 @@ pub(crate) fn privately(path: &Path, bytes: &[u8]) -> Result<(), Unplaced> {
     let mut draft = Draft::open(path, Rights::Private).map_err(Unplaced::Old)?;
     draft.write(bytes).map_err(Unplaced::Old)?;
     draft.place()
+}
+
+/// The same for what can be had again: nobody waits for the disk, and after a power cut it may be cut short.
+pub(crate) fn lightly(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut draft = Draft::open(path, Rights::Private)?;
+    draft.write(bytes)?;
+    draft.rename()
 }
 
 /// Removes what killed writers left beside a file. Only for whoever keeps other writers out.
@@ -198,6 +210,9 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         privately(&path, b"new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        lightly(&path, b"newer").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "newer");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]

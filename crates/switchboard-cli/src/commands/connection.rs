@@ -119,7 +119,7 @@ pub(super) fn terms(context: &Context, launch: &Launch, wishes: Wishes<'_>) -> T
         startup: conduct.startup_limit(timeout),
         timeout: conduct.request_limit(timeout),
         limits: Limits::default(),
-        remembered: Memory::of(&context.env).recall(&launch.identity),
+        remembered: Memory::of(&context.env).recall(launch.identity.key()),
         trace,
         steps,
         log: Arc::default(),

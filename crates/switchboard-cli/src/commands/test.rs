@@ -147,8 +147,8 @@ pub(super) fn attempt(
         let seen = examine(&launch, &terms).await;
         let memory = Memory::of(&context.env);
         match &seen.facts {
-            Some(facts) => memory.remember(&launch.identity, facts.era),
-            None => memory.forget(&launch.identity),
+            Some(facts) => memory.remember(launch.identity.key(), facts.era),
+            None => memory.forget(launch.identity.key()),
         }
         Ok::<_, CommandError>((seen, launch))
     };

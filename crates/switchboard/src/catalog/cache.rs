@@ -1,29 +1,33 @@
 //! What servers offered last time, on disk: one file per connection, so that projects do not take each other's place.
 //!
 //! A hint only. Whatever is wrong with a file, it is as if it were not there. Tools are kept as their servers sent them,
-//! with what they say of themselves; but it grants nothing: approval and repeats believe only what was said live.
+//! with what they say of themselves; but it grants nothing: approval and repeats believe only what was said live. When it
+//! was true is the time of the file, so that one which says the same as before need not be written again.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::connect::{Freshness, Hints, Offer};
 use crate::env::Env;
 use crate::json::Json;
-use crate::offer::{Item, page};
+use crate::offer::Item;
 use crate::replace;
 use crate::sweep::{Bounds, sweep};
 use crate::wire::{Era, Facts};
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Larger ones are not read.
 const LARGEST: u64 = 32 * 1024 * 1024;
 /// Older ones do not count.
 const LONGEST: Duration = Duration::from_hours(30 * 24);
+/// So much may pass between a look at the clock and one at a file that another session writes.
+const AHEAD: Duration = Duration::from_mins(1);
 
 /// The cache of a user.
 #[derive(Debug, Clone)]
@@ -34,7 +38,6 @@ pub struct Cache {
 #[derive(Serialize)]
 struct Written<'a> {
     version: u32,
-    at: u64,
     complete: bool,
     era: &'a str,
     protocol: &'a str,
@@ -50,7 +53,6 @@ struct Written<'a> {
 #[derive(Deserialize)]
 struct Read<'a> {
     version: u32,
-    at: u64,
     complete: bool,
     era: String,
     protocol: String,
@@ -60,13 +62,13 @@ struct Read<'a> {
     capabilities: &'a RawValue,
     instructions: Option<String>,
     #[serde(borrow)]
-    tools: &'a RawValue,
+    tools: Vec<&'a RawValue>,
     #[serde(borrow)]
-    resources: &'a RawValue,
+    resources: Vec<&'a RawValue>,
     #[serde(borrow)]
-    templates: &'a RawValue,
+    templates: Vec<&'a RawValue>,
     #[serde(borrow)]
-    prompts: &'a RawValue,
+    prompts: Vec<&'a RawValue>,
 }
 
 impl Cache {
@@ -78,27 +80,31 @@ impl Cache {
     /// What the connection offered last time, if it is not too long ago.
     pub fn read(&self, key: &str, now: SystemTime) -> Option<Offer> {
         let path = self.file(key);
-        fs::metadata(&path).ok().filter(|data| data.is_file() && data.len() <= LARGEST)?;
-        let text = Json::from_text(fs::read_to_string(path).ok()?).ok()?;
-        let read: Read<'_> = text.read().ok()?;
-        let at = UNIX_EPOCH.checked_add(Duration::from_secs(read.at))?;
-        // A time to come is no time we know of.
-        let age = now.duration_since(at).ok()?;
-        if read.version != VERSION || age > LONGEST {
+        let data = fs::metadata(&path).ok().filter(|data| data.is_file() && data.len() <= LARGEST)?;
+        let at = data.modified().ok()?;
+        // A time to come is no time we know of, unless somebody wrote it just now.
+        let is_good =
+            now.duration_since(at).map_or_else(|ahead| ahead.duration() < AHEAD, |age| age <= LONGEST);
+        if !is_good {
+            return None;
+        }
+        let text = Bytes::from(fs::read(path).ok()?);
+        let read: Read<'_> = serde_json::from_slice(&text).ok()?;
+        if read.version != VERSION {
             return None;
         }
         let facts = Facts::remembered(
             Era::from_word(&read.era)?,
             &read.protocol,
-            (text.part(read.info), text.part(read.capabilities)),
+            (Json::within(&text, read.info), Json::within(&text, read.capabilities)),
             read.instructions,
         );
         Some(Offer {
             facts: Arc::new(facts),
-            tools: list(read.tools)?,
-            resources: list(read.resources)?,
-            templates: list(read.templates)?,
-            prompts: list(read.prompts)?,
+            tools: list(&text, &read.tools)?,
+            resources: list(&text, &read.resources)?,
+            templates: list(&text, &read.templates)?,
+            prompts: list(&text, &read.prompts)?,
             odd: Arc::default(),
             notes: Arc::default(),
             freshness: Freshness::Cached { at },
@@ -109,10 +115,8 @@ impl Cache {
 
     /// Keeps what the connection offers. One that cannot be kept costs nothing but time at the next start.
     pub fn write(&self, key: &str, offer: &Offer, now: SystemTime) {
-        let at = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let written = Written {
             version: VERSION,
-            at,
             complete: offer.is_complete,
             era: offer.facts.era.as_str(),
             protocol: &offer.facts.version,
@@ -124,7 +128,7 @@ impl Cache {
             templates: offer.templates.iter().map(|template| &template.raw).collect(),
             prompts: offer.prompts.iter().map(|prompt| &prompt.raw).collect(),
         };
-        let _unkept = self.keep(key, &written);
+        let _unkept = self.keep(key, &written, now);
     }
 
     /// Removes what is too old to count, and the oldest of what is too much.
@@ -132,11 +136,15 @@ impl Cache {
         sweep(&self.dir, Bounds { age: LONGEST, n_files: 1000, bytes: 256 * 1024 * 1024 }, now);
     }
 
-    fn keep(&self, key: &str, written: &Written<'_>) -> std::io::Result<()> {
-        fs::create_dir_all(&self.dir)?;
+    fn keep(&self, key: &str, written: &Written<'_>, now: SystemTime) -> std::io::Result<()> {
+        let file = self.file(key);
         let bytes = serde_json::to_vec(written).map_err(std::io::Error::other)?;
+        if fs::read(&file).is_ok_and(|before| before == bytes) {
+            return File::open(&file)?.set_modified(now);
+        }
+        fs::create_dir_all(&self.dir)?;
         // What servers offer may tell of private things.
-        Ok(replace::privately(&self.file(key), &bytes)?)
+        replace::lightly(&file, &bytes)
     }
 
     fn file(&self, key: &str) -> PathBuf {
@@ -145,8 +153,8 @@ impl Cache {
 }
 
 /// Items read the way a server's list is; a file with one that cannot be used is no file of ours.
-fn list<T: Item>(raw: &RawValue) -> Option<Arc<Vec<T>>> {
-    let result = Json::from_text(format!("{{\"{}\":{}}}", T::LIST, raw.get())).ok()?;
-    let page = page::<T>(&result).ok()?;
-    page.odd.is_empty().then(|| Arc::new(page.items))
+fn list<T: Item>(text: &Bytes, raws: &[&RawValue]) -> Option<Arc<Vec<T>>> {
+    let mut notes = Vec::new();
+    let read = |raw: &&RawValue| T::read(&Json::within(text, raw), &mut notes).ok();
+    raws.iter().map(read).collect::<Option<_>>().map(Arc::new)
 }

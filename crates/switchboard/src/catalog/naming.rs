@@ -2,8 +2,6 @@
 //!
 //! Pure: the same servers and tools give the same names, whoever connects first.
 
-use std::collections::BTreeMap;
-
 use sha2::{Digest, Sha256};
 
 use crate::config::settings::NameStyle;
@@ -60,23 +58,28 @@ pub fn names(tools: &[(Raw, &str)], style: NameStyle) -> (Vec<String>, Vec<Vec<u
 
 /// The places that share a name, name by name.
 fn shared(names: &[String]) -> Vec<Vec<usize>> {
-    let mut owners: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (index, name) in names.iter().enumerate() {
-        owners.entry(name).or_default().push(index);
-    }
-    owners.into_values().filter(|owners| owners.len() > 1).collect()
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    order.sort_by_key(|index| &names[*index]);
+    let groups = order.chunk_by(|one, other| names[*one] == names[*other]);
+    groups.filter(|owners| owners.len() > 1).map(<[usize]>::to_vec).collect()
 }
 
 /// Lower case; runs of anything else than letters, digits and `_` become one `_`; none at either end.
 fn clean(text: &str, style: NameStyle, otherwise: &str) -> String {
     let mut clean = String::with_capacity(text.len());
-    for c in text.chars().flat_map(char::to_lowercase) {
+    let mut add = |c: char| {
         let stays = c.is_ascii_lowercase() || (c.is_ascii_digit() && style != NameStyle::Letters);
         if stays {
             clean.push(c);
         } else if !clean.is_empty() && !clean.ends_with('_') {
             clean.push('_');
         }
+    };
+    // Mostly it is plain letters, and for those this is much quicker.
+    if text.is_ascii() {
+        text.bytes().for_each(|byte| add(char::from(byte.to_ascii_lowercase())));
+    } else {
+        text.chars().flat_map(char::to_lowercase).for_each(add);
     }
     let clean = clean.trim_end_matches('_');
     if clean.is_empty() { otherwise.to_owned() } else { clean.to_owned() }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 
 use super::build::{Catalog, Entry};
 use crate::config::write::{self, Privacy, WriteError};
@@ -69,32 +69,30 @@ impl Pins {
         Self { path, kept, changed: BTreeMap::new(), unsaved: BTreeSet::new(), looked_at: BTreeMap::new() }
     }
 
-    /// The tools that are not what they were, with a problem for each; and what is new is pinned. `key` gives the
-    /// connection of a server.
+    /// The tools that are not what they were, with a problem for each; and what is new is pinned. `keys` are the
+    /// connections of the servers.
     pub fn compare(
         &mut self,
         catalog: &Catalog,
-        key: impl Fn(&str) -> Option<String>,
+        keys: &BTreeMap<&str, &str>,
         now: SystemTime,
     ) -> Vec<Problem> {
         let day = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / SECONDS_A_DAY);
-        let mut keys: BTreeMap<&str, Option<String>> = BTreeMap::new();
         let mut looked_at = std::mem::take(&mut self.looked_at);
         for entry in catalog.tools.iter().filter(|entry| entry.freshness == Freshness::Live) {
-            let key = keys.entry(&entry.server).or_insert_with(|| key(&entry.server));
-            let Some(key) = key else { continue };
+            let Some(&key) = keys.get(entry.server.as_str()) else { continue };
             let pin = pin_of(entry, looked_at.get_mut(&entry.server));
             let kept = self.looked_at.entry(entry.server.clone()).or_default();
             kept.insert(entry.tool.name.clone(), (entry.tool.raw.clone(), pin.clone()));
-            let connection = self.kept.connections.entry(key.clone()).or_default();
+            let connection = self.kept.connections.entry(key.to_owned()).or_default();
             let before = connection.tools.get(&entry.tool.name);
             if before.is_some_and(|before| *before != pin) {
-                self.changed.insert((key.clone(), entry.tool.name.clone()), changed(entry));
+                self.changed.insert((key.to_owned(), entry.tool.name.clone()), changed(entry));
             }
             if before != Some(&pin) || connection.day != day {
                 connection.day = day;
                 connection.tools.insert(entry.tool.name.clone(), pin);
-                self.unsaved.insert(key.clone());
+                self.unsaved.insert(key.to_owned());
             }
         }
         self.changed.values().cloned().collect()
@@ -156,38 +154,78 @@ fn pin_of(entry: &Entry, before: Option<&mut LookedAt>) -> String {
 /// A hash of what a model is told; formatting makes no difference.
 pub(crate) fn pin(entry: &Entry) -> String {
     let tool = &entry.tool;
-    let told: Value = json!({
-        "name": tool.name,
-        "title": tool.title,
-        "description": tool.description,
-        "input": sorted(tool.input_schema.value()),
-        "output": tool.output_schema.as_ref().map(|schema| sorted(schema.value())),
-        "annotations": tool.annotations.as_ref().map(|annotations| sorted(annotations.value())),
-    });
-    digest::hex(told.to_string().as_bytes())
+    let input = tool.input_schema.value();
+    let [output, annotations] =
+        [&tool.output_schema, &tool.annotations].map(|json| json.as_ref().map(Json::value));
+    let told = Told {
+        name: &tool.name,
+        title: tool.title.as_deref(),
+        description: tool.description.as_deref(),
+        input: Sorted(&input),
+        output: output.as_ref().map(Sorted),
+        annotations: annotations.as_ref().map(Sorted),
+    };
+    // Writing into memory cannot fail.
+    digest::hex(&serde_json::to_vec(&told).unwrap_or_default())
 }
 
-/// The same value with its keys in order.
-fn sorted(value: Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let ordered: BTreeMap<String, Value> =
-                fields.into_iter().map(|(name, value)| (name, sorted(value))).collect();
-            Value::Object(ordered.into_iter().collect())
+/// What a model is told of a tool.
+#[derive(Serialize)]
+struct Told<'a> {
+    name: &'a str,
+    title: Option<&'a str>,
+    description: Option<&'a str>,
+    input: Sorted<'a>,
+    output: Option<Sorted<'a>>,
+    annotations: Option<Sorted<'a>>,
+}
+
+/// A value, written with its keys in order.
+struct Sorted<'a>(&'a Value);
+
+impl Serialize for Sorted<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(fields) => {
+                let mut fields: Vec<(&String, Sorted<'_>)> =
+                    fields.iter().map(|(name, value)| (name, Sorted(value))).collect();
+                fields.sort_unstable_by_key(|(name, _)| *name);
+                serializer.collect_map(fields)
+            }
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Sorted)),
+            other => other.serialize(serializer),
         }
-        Value::Array(items) => items.into_iter().map(sorted).collect(),
-        other => other,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::sample;
+    use crate::declared::Conduct;
 
     fn unsaved(path: &std::path::Path, name: &str, day: u64) -> Unsaved {
         let tools = BTreeMap::from([("t".to_owned(), name.to_owned())]);
         let connections = BTreeMap::from([(name.to_owned(), Connection { day, tools })]);
         Unsaved { path: path.to_owned(), connections }
+    }
+
+    #[test]
+    fn a_pin_is_of_what_is_said_and_not_of_how_it_is_written() {
+        let pin = |tool: &str| {
+            let tools = serde_json::from_str(&format!("[{tool}]")).unwrap();
+            pin(&sample::catalog(&[("s", Conduct::default(), tools)]).tools[0])
+        };
+        let one = r#"{"name":"t","inputSchema":{"type":"object","properties":{"b":{"enum":[2,1]},"a":{}}}}"#;
+        let same =
+            r#"{"inputSchema":{"properties":{"a":{},"b":{"enum": [2, 1]}},"type":"object"},"name":"t"}"#;
+        let other =
+            r#"{"name":"t","inputSchema":{"type":"object","properties":{"b":{"enum":[1,2]},"a":{}}}}"#;
+        assert_eq!(pin(one), pin(same));
+        assert_ne!(pin(one), pin(other), "the order of a list means something");
+        // As it was computed before: pins on disk stay good.
+        let told = r#"{"name":"t","title":null,"description":null,"input":{"properties":{"a":{},"b":{"enum":[2,1]}},"type":"object"},"output":null,"annotations":null}"#;
+        assert_eq!(pin(one), digest::hex(told.as_bytes()));
     }
 
     #[test]

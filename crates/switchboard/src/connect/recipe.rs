@@ -14,7 +14,7 @@ use crate::declared::Limit;
 use crate::env::Env;
 use crate::host::Host;
 use crate::origin::Origin;
-use crate::resolve::{self, Commands, Identity, Launch, Subject};
+use crate::resolve::{self, Commands, Launch, Subject};
 use crate::sources::places::Project;
 use crate::wire::{self, Guard, Limits, Link, Log, Memory, Steps, Terms, Web};
 
@@ -64,6 +64,8 @@ impl std::fmt::Debug for Shared {
 pub struct Recipe {
     /// Its name.
     pub name: String,
+    /// Which connection it is, without anything filled in.
+    pub key: Arc<str>,
     /// Its definition.
     pub spec: Arc<ServerSpec>,
     /// Where that stands.
@@ -81,19 +83,14 @@ impl std::fmt::Debug for Recipe {
 }
 
 impl Recipe {
-    /// Which connection it is, without anything filled in.
-    pub fn key(&self) -> String {
-        Identity::key_of(&self.spec, &self.origin, &self.shared.project)
-    }
-
     /// Whether it was seen to ask a client something.
     pub(super) fn has_asked(&self) -> bool {
-        Memory::of(&self.shared.env).has_asked(&self.key())
+        Memory::of(&self.shared.env).has_asked(&self.key)
     }
 
     /// Keeps that it asked. It goes to a disk, so nobody should wait for it.
     pub(super) fn keep_asked(&self) {
-        Memory::of(&self.shared.env).keep_asked(&self.key());
+        Memory::of(&self.shared.env).keep_asked(&self.key);
     }
 
     /// The limit of one request.
@@ -134,7 +131,7 @@ impl Recipe {
             startup: self.startup(),
             timeout: self.timeout(),
             limits: shared.limits,
-            remembered: memory.recall(&launch.identity),
+            remembered: memory.recall(launch.identity.key()),
             trace: None,
             steps: Arc::new(Steps::new(None)),
             log: Arc::clone(log),
@@ -142,10 +139,9 @@ impl Recipe {
         };
         let link = wire::open(&launch, &terms).await.map_err(|failure| {
             // What was remembered of it may be why.
-            memory.forget(&launch.identity);
+            memory.forget(launch.identity.key());
             Fault::not_opened(&launch, *failure)
         })?;
-        memory.remember(&launch.identity, link.facts().era);
         let listed = match self.startup().map(|limit| (limit, limit.saturating_sub(terms.steps.elapsed()))) {
             None => link.tools().await,
             Some((after, left)) => timeout(left, link.tools()).await.unwrap_or_else(|_| {

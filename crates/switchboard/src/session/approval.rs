@@ -110,7 +110,8 @@ impl Session {
     /// The tool as a yes would be bound to it.
     pub(super) fn binding(&self, entry: &Entry) -> Binding {
         let handles = self.inner.handles.read().unwrap_or_else(PoisonError::into_inner);
-        let connection = handles.get(&entry.server).map(|handle| handle.recipe().key()).unwrap_or_default();
+        let connection =
+            handles.get(&entry.server).map(|handle| handle.recipe().key.to_string()).unwrap_or_default();
         Binding::of(entry, connection)
     }
 

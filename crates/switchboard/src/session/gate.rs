@@ -1,10 +1,11 @@
 //! When a session is ready to be used: a wait, not a mode.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use super::Session;
+use super::{Inner, Session};
 use crate::connect::{Handle, Offer, Status, View};
 
 /// What a start waits for.
@@ -64,14 +65,30 @@ impl Session {
     }
 
     async fn until(&self, limit: Option<Duration>, is_enough: fn(&View) -> bool) -> bool {
-        let deadline = limit.map(|limit| Instant::now() + limit);
-        for (_, handle) in self.handles() {
-            if !wait(&handle, deadline, is_enough).await {
-                return false;
-            }
-        }
-        true
+        until(self.handles().into_iter().map(|(_, handle)| handle), limit, is_enough).await
     }
+}
+
+impl Inner {
+    /// Waits until no server is being connected to for the first time, for so long at most.
+    pub(super) async fn calm(&self, limit: Duration) {
+        let handles = self.handles.read().unwrap_or_else(PoisonError::into_inner).clone();
+        until(handles.into_values(), Some(limit), is_settled).await;
+    }
+}
+
+async fn until(
+    handles: impl Iterator<Item = Handle>,
+    limit: Option<Duration>,
+    is_enough: fn(&View) -> bool,
+) -> bool {
+    let deadline = limit.map(|limit| Instant::now() + limit);
+    for handle in handles {
+        if !wait(&handle, deadline, is_enough).await {
+            return false;
+        }
+    }
+    true
 }
 
 /// Waits for one server. They all run meanwhile, so waiting for one after the other loses no time.

@@ -15,6 +15,8 @@ use crate::connect::{Freshness, Offer, Persistence, Recipe, View};
 use crate::env::Env;
 use crate::wire::Memory;
 
+/// News is not written while servers start, for so long at most: disks are slow, and those who start are waited for.
+const PAUSE: Duration = Duration::from_millis(250);
 /// How often it is looked whether the machine slept.
 const LOOK: Duration = Duration::from_secs(5);
 /// The clocks differ by more than this when it did.
@@ -56,7 +58,7 @@ async fn keep_catalog(inner: Weak<Inner>) {
     }
 }
 
-/// Writes what is new. Nobody waits for it: disks are slow.
+/// Writes what is new. Nobody waits for it.
 async fn keep_on_disk(inner: Weak<Inner>) {
     if let Some(inner) = inner.upgrade() {
         let (env, cache) = (inner.options.env.clone(), inner.cache.clone());
@@ -71,6 +73,7 @@ async fn keep_on_disk(inner: Weak<Inner>) {
         let Some(learnt) = inner.upgrade().map(|inner| Arc::clone(&inner.learnt)) else { return };
         learnt.notified().await;
         let Some(inner) = inner.upgrade() else { return };
+        inner.calm(PAUSE).await;
         inner.write_down(Moment::Meanwhile).await;
     }
 }
@@ -113,8 +116,9 @@ impl Inner {
         let mut builder = self.builder.lock().unwrap_or_else(PoisonError::into_inner);
         let mut catalog = builder.build(&parts, style);
         drop(builder);
-        let key = |server: &str| handles.get(server).map(|handle| handle.recipe().key());
-        catalog.problems.extend(pins.compare(&catalog, key, SystemTime::now()));
+        let keys: BTreeMap<&str, &str> =
+            views.iter().map(|(name, recipe, _)| (name.as_str(), &*recipe.key)).collect();
+        catalog.problems.extend(pins.compare(&catalog, &keys, SystemTime::now()));
         self.catalog.send_if_modified(|current| {
             let is_another = **current != catalog;
             if is_another {
@@ -126,7 +130,7 @@ impl Inner {
         self.learnt.notify_one();
     }
 
-    /// Writes live offers and pins that are new since the last time.
+    /// Writes live offers, with the protocol their servers speak, and pins that are new since the last time.
     pub(super) async fn write_down(&self, moment: Moment) {
         let mut written = self.written.lock().await;
         let handles = self.handles.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -138,17 +142,18 @@ impl Inner {
             let Some(offer) = live.filter(is_worth_it) else { continue };
             if written.get(&name).is_none_or(|before| !Arc::ptr_eq(before, &offer)) {
                 written.insert(name, Arc::clone(&offer));
-                new.push((handle.recipe().key(), offer));
+                new.push((Arc::clone(&handle.recipe().key), offer));
             }
         }
         let pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner).take_unsaved();
         if new.is_empty() && pins.is_none() {
             return;
         }
-        let cache = self.cache.clone();
+        let (cache, memory) = (self.cache.clone(), Memory::of(&self.options.env));
         let write = move || {
             let now = SystemTime::now();
             for (key, offer) in new {
+                memory.remember(&key, offer.facts.era);
                 cache.write(&key, &offer, now);
             }
             if let Some(pins) = pins {

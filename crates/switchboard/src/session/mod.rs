@@ -284,10 +284,12 @@ impl Session {
         }
         // Taken first: a reload that comes now starts nothing.
         let fleet = self.inner.fleet.lock().await.take();
-        self.inner.write_down(keeper::Moment::End).await;
-        if let Some(mut fleet) = fleet {
-            fleet.stop().await;
-        }
+        let stop = async {
+            if let Some(mut fleet) = fleet {
+                fleet.stop().await;
+            }
+        };
+        tokio::join!(self.inner.write_down(keeper::Moment::End), stop);
         // What a login server just gave must be written.
         self.inner.shared.keys.settle().await;
         self.inner.keeper.lock().unwrap_or_else(PoisonError::into_inner).abort_all();

@@ -8,6 +8,7 @@ use crate::config::{Server, State};
 use crate::connect::{Changes, Recipe};
 use crate::discover::Discovery;
 use crate::provider::Provider;
+use crate::resolve::Identity;
 
 impl Inner {
     /// Makes what runs match what was found, or is found now. After the end of the session nothing is started.
@@ -20,7 +21,7 @@ impl Inner {
         }
         let discovery = self.discovery.borrow().clone();
         let now = SystemTime::now();
-        let mut changes = fleet.apply(self.recipes(&discovery), |recipe| self.cache.read(&recipe.key(), now));
+        let mut changes = fleet.apply(self.recipes(&discovery), |recipe| self.cache.read(&recipe.key, now));
         changes.waiting = self.waiting(&discovery);
         let handles = fleet.handles().map(|(name, handle)| (name.to_owned(), handle.clone())).collect();
         *self.handles.write().unwrap_or_else(PoisonError::into_inner) = handles;
@@ -40,7 +41,10 @@ impl Inner {
 
     fn recipes(&self, discovery: &Discovery) -> Vec<(String, Recipe)> {
         let enabled = self.wanted(discovery).filter(|server| server.state() == State::Enabled);
-        enabled.filter_map(|server| self.recipe(server)).map(|recipe| (recipe.key(), recipe)).collect()
+        enabled
+            .filter_map(|server| self.recipe(server))
+            .map(|recipe| (recipe.key.to_string(), recipe))
+            .collect()
     }
 
     /// Who is there and needs consent. Nobody asked for those that are built in.
@@ -60,9 +64,11 @@ impl Inner {
 
     fn recipe(&self, server: &Server) -> Option<Recipe> {
         let spec = server.definition.as_ref().ok()?;
+        let spec = spec.run_by(self.options.own_program.as_deref(), &server.origin);
         Some(Recipe {
             name: server.name.clone(),
-            spec: Arc::new(spec.run_by(self.options.own_program.as_deref(), &server.origin)),
+            key: Identity::key_of(&spec, &server.origin, &self.shared.project).into(),
+            spec: Arc::new(spec),
             origin: server.origin.clone(),
             host: Arc::clone(&self.options.host),
             shared: Arc::clone(&self.shared),

@@ -167,7 +167,7 @@ impl Session {
                 outdated(format!("`{server}` offers no tool `{}`", deferred.tool))
             }
         })?;
-        deferred.is_for(found, &handle.recipe().key()).map_err(outdated)?;
+        deferred.is_for(found, &handle.recipe().key).map_err(outdated)?;
         let Ruling { decision, by } = self.explain(found);
         match decision {
             Decision::Deny { reason } => Err(denied(reason, by)),

@@ -1,7 +1,7 @@
 //! What the fuzzers drive: the pure parts of this room, each with what must hold for any input.
 
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::json::Json;
 use crate::wire::era::{Era, MODERN, Verdict, judge};
@@ -61,14 +61,11 @@ pub fn message(text: &str) -> Vec<Result<Json, String>> {
     decode_messages(&bytes).into_iter().map(|message| message.map(again)).collect()
 }
 
-/// The message as it was understood. An id we never sent is not kept, and neither is an answer against the rules.
+/// The message as it was understood, its parts as they came. An id we never sent is not kept, and neither is an answer
+/// against the rules.
 fn again(message: Incoming) -> Json {
-    let mut fields = Map::new();
-    let mut set = |name: &str, value: Option<Json>| {
-        if let Some(value) = value {
-            fields.insert(name.to_owned(), value.value());
-        }
-    };
+    let mut fields = Vec::new();
+    let mut set = |name, value: Option<Json>| fields.extend(value.map(|value| (name, value)));
     match message {
         Incoming::Request { id, method, params } => {
             set("id", Some(id));
@@ -84,17 +81,16 @@ fn again(message: Incoming) -> Json {
             match outcome {
                 Ok(result) => set("result", Some(result)),
                 Err(Fault::Malformed(why)) => set("malformed", Some(json!(why).into())),
-                Err(Fault::Rpc(RpcError { code, message, data })) => {
-                    let mut error = json!({"code": code, "message": message});
-                    if let Some(data) = data {
-                        error["data"] = data.value();
-                    }
-                    set("error", Some(error.into()));
-                }
+                Err(Fault::Rpc(error)) => set("error", Some(error_again(error))),
             }
         }
     }
-    Value::Object(fields).into()
+    Json::object(fields)
+}
+
+fn error_again(error: RpcError) -> Json {
+    let known = [("code", json!(error.code).into()), ("message", json!(error.message).into())];
+    Json::object(known.into_iter().chain(error.data.map(|data| ("data", data))))
 }
 
 fn answer_id(id: AnswerId) -> Option<Json> {

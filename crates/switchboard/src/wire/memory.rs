@@ -1,7 +1,7 @@
 //! What each server spoke last time, so that it need not be asked again, and whether it ever asked a client something. A
 //! hint only: whoever finds it wrong says so by remembering anew.
 //!
-//! Small files, below the cache directory, named by the definition of the server. There is no secret in them. One that
+//! Small files, below the cache directory, named by the definition of the server ([`crate::resolve::Identity::key`]). There is no secret in them. One that
 //! cannot be read or written costs a question, nothing else.
 
 use std::fs;
@@ -10,7 +10,6 @@ use std::time::{Duration, SystemTime};
 
 use super::era::Era;
 use crate::env::Env;
-use crate::resolve::Identity;
 use crate::sweep::{Bounds, sweep};
 
 /// The memory of a user.
@@ -29,23 +28,23 @@ impl Memory {
     }
 
     /// What it spoke last time.
-    pub fn recall(&self, identity: &Identity) -> Option<Era> {
-        let text = fs::read_to_string(self.file(identity)).ok()?;
+    pub fn recall(&self, key: &str) -> Option<Era> {
+        let text = fs::read_to_string(self.dir.join(key)).ok()?;
         Era::from_word(text.trim())
     }
 
     /// Keeps what it speaks.
-    pub fn remember(&self, identity: &Identity, era: Era) {
-        if self.recall(identity) == Some(era) {
+    pub fn remember(&self, key: &str, era: Era) {
+        if self.recall(key) == Some(era) {
             return;
         }
         // A memory that cannot be kept is no reason to fail.
-        let _forgotten = self.write(&self.file(identity), era);
+        let _forgotten = self.write(&self.dir.join(key), era);
     }
 
     /// Forgets what it spoke: it did not work out.
-    pub fn forget(&self, identity: &Identity) {
-        let _not_there = fs::remove_file(self.file(identity));
+    pub fn forget(&self, key: &str) {
+        let _not_there = fs::remove_file(self.dir.join(key));
     }
 
     /// Whether the server of this definition ever asked a client something.
@@ -77,9 +76,5 @@ impl Memory {
             fs::create_dir_all(&self.dir)?;
             fs::write(file, &text)
         })
-    }
-
-    fn file(&self, identity: &Identity) -> PathBuf {
-        self.dir.join(identity.key())
     }
 }

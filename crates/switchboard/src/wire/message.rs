@@ -10,8 +10,8 @@ use memchr::memchr2;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::json::Json;
 pub(crate) use crate::json::fields;
+use crate::json::{Json, is_object};
 use crate::visible::excerpt;
 
 /// A message from the other side.
@@ -99,6 +99,10 @@ pub(crate) fn decode(text: &Bytes) -> Vec<Result<Incoming, String>> {
 }
 
 fn one(whole: &Bytes, text: &[u8]) -> Result<Incoming, String> {
+    // A list of the right values would read as an envelope too.
+    if text.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
+        return Err("not a message: it is no object".to_owned());
+    }
     let envelope: Envelope<'_> = serde_json::from_slice(text).map_err(|error| why(&error))?;
     let keep = |part: &RawValue| Json::within(whole, part);
     let params = envelope.params.map(keep);
@@ -143,7 +147,8 @@ struct LooseError<'a> {
 
 /// An error as far as it can be read; one that is a mere string still says something.
 fn rpc_error(raw: &RawValue, whole: &Bytes) -> RpcError {
-    let Ok(error) = serde_json::from_str::<LooseError<'_>>(raw.get()) else {
+    let error = is_object(raw).then(|| serde_json::from_str::<LooseError<'_>>(raw.get()).ok()).flatten();
+    let Some(error) = error else {
         return RpcError { code: 0, message: plain(raw), data: None };
     };
     let number = |raw: &RawValue| {
@@ -353,6 +358,19 @@ mod tests {
         let text = Bytes::from_static(br#" [{"id":1,"result":{}},5,{"method":"x"}]"#);
         let messages = decode(&text);
         assert_eq!(messages.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
+    }
+
+    #[test]
+    fn a_list_of_the_right_values_is_no_message() {
+        for text in [r#"[[1,"ping",{}]]"#, r"[[null,null,null,{}]]", r#"[ "ping" ]"#] {
+            let reason = decode(&Bytes::copy_from_slice(text.as_bytes())).remove(0).unwrap_err();
+            assert_eq!(reason, "not a message: it is no object", "{text}");
+        }
+        let Incoming::Response { outcome: Err(Fault::Rpc(error)), .. } = only(r#"{"id":1,"error":[7,"m"]}"#)
+        else {
+            panic!()
+        };
+        assert_eq!((error.code, error.message.as_str()), (0, r#"[7,"m"]"#));
     }
 
     #[test]

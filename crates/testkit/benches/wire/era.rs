@@ -18,11 +18,11 @@ async fn ours(terms: Terms, memory: Option<Memory>) -> Duration {
     let started = Instant::now();
     let mut terms = terms;
     if let Some(memory) = &memory {
-        terms.remembered = memory.recall(&launch.identity);
+        terms.remembered = memory.recall(launch.identity.key());
     }
     let link = wire::open(&launch, &terms).await.unwrap();
     if let Some(memory) = &memory {
-        memory.remember(&launch.identity, link.facts().era);
+        memory.remember(launch.identity.key(), link.facts().era);
     }
     assert_eq!(link.tools().await.unwrap().items.len(), 1);
     let elapsed = started.elapsed();
