@@ -3,9 +3,14 @@
 use std::io::{Read, Write};
 use std::num::NonZero;
 use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
 use testkit::Sandbox;
+
+/// No program of a test runs for longer.
+const LONGEST: Duration = Duration::from_secs(45);
 
 /// A program running in a terminal of so many columns.
 pub(crate) struct Screen {
@@ -14,6 +19,8 @@ pub(crate) struct Screen {
     reader: Box<dyn Read + Send>,
     writer: Box<dyn Write + Send>,
     child: Box<dyn portable_pty::Child + Send + Sync>,
+    /// Ends the program when it is not there for too long, so that a test that waits in vain says what it saw.
+    _in_time: Sender<()>,
     /// Everything the program wrote.
     pub(crate) raw: Vec<u8>,
 }
@@ -51,6 +58,13 @@ impl Screen {
         command.cwd(sandbox.project());
         command.args(&line[1..]);
         let child = pair.slave.spawn_command(command).unwrap();
+        let (in_time, ended) = channel();
+        let mut killer = child.clone_killer();
+        std::thread::spawn(move || {
+            if ended.recv_timeout(LONGEST) == Err(RecvTimeoutError::Timeout) {
+                drop(killer.kill());
+            }
+        });
         let reader = pair.master.try_clone_reader().unwrap();
         let writer = pair.master.take_writer().unwrap();
         Self {
@@ -59,6 +73,7 @@ impl Screen {
             reader,
             writer,
             child,
+            _in_time: in_time,
             raw: Vec::new(),
         }
     }
@@ -68,9 +83,9 @@ impl Screen {
         self.wait_until(|contents| contents.contains(text));
     }
 
-    /// Reads until the screen is as it should be.
+    /// Reads until the screen is as it should be. Half of a drawing does not count: the cursor may not be where it belongs.
     pub(crate) fn wait_until(&mut self, is_right: impl Fn(&str) -> bool) {
-        while !is_right(&self.parser.screen().contents()) {
+        while self.is_being_drawn() || !is_right(&self.parser.screen().contents()) {
             assert!(self.read(), "the program ended too early:\n{}", self.text());
         }
     }
@@ -116,6 +131,12 @@ impl Screen {
         let contents = self.parser.screen().contents();
         let lines: Vec<_> = contents.lines().map(str::trim_end).collect();
         lines.join("\n").trim_end().to_owned()
+    }
+
+    /// Whether a drawing has begun that has not ended.
+    fn is_being_drawn(&self) -> bool {
+        let last = |mark: &[u8]| self.raw.windows(mark.len()).rposition(|bytes| bytes == mark);
+        last(b"\x1b[?2026h") > last(b"\x1b[?2026l")
     }
 
     fn read(&mut self) -> bool {
