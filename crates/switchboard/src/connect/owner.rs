@@ -1,5 +1,7 @@
 //! The one task that owns a server: waits for what happens, asks the machine, performs what it says, publishes.
 
+mod lists;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +16,12 @@ use super::handle::{Command, Handle, Parts, Refused, Slot, Status, View};
 use super::machine::{Effect, Event, Machine, Nature, State};
 use super::offer::Offer;
 use super::recipe::{Persistence, Recipe};
-use super::refresh::{Fetched, List, Refreshes, fetch, listen};
+use super::refresh::{Fetched, List, Refreshes};
 use super::usage::Usage;
 use crate::config::Transport;
 use crate::notice::Notice;
 use crate::spans;
-use crate::wire::{Cause, Era, Error, Interest, Link, Log};
+use crate::wire::{Cause, Error, Link, Log};
 
 /// Commands that wait for the owner.
 const COMMANDS: usize = 64;
@@ -213,7 +215,7 @@ impl Owner {
             Ok(()) = self.recipe.changed() => Woken::Adopted,
             Some(done) = self.jobs.join_next() => Woken::Done(done),
             notice = notice(link.as_ref()) => Woken::Notice(notice),
-            list = next_list(refresh) => Woken::Refresh(list),
+            list = lists::next_list(refresh) => Woken::Refresh(list),
             () = at(idle) => Woken::Idle,
         }
     }
@@ -399,74 +401,6 @@ impl Owner {
         }
     }
 
-    fn notice(&mut self, notice: Notice) {
-        if notice == Notice::Asked {
-            return self.asked();
-        }
-        if self.reach == Reach::Everything {
-            for list in List::told_by(&notice) {
-                self.refreshes.want(*list);
-            }
-        }
-        // Nobody may be listening.
-        let _unheard =
-            self.outlets.events.send(event::Event::said(self.recipe.borrow().name.clone(), notice));
-    }
-
-    /// It asked a client something: that is remembered with its definition.
-    fn asked(&self) {
-        let is_new = self.view.send_if_modified(|view| !std::mem::replace(&mut view.has_asked, true));
-        if is_new {
-            let recipe = self.recipe.borrow().clone();
-            // Nobody waits for the disk.
-            drop(tokio::task::spawn_blocking(move || recipe.keep_asked()));
-        }
-    }
-
-    /// Hears of changes where they are only told to who asks for them.
-    fn listen(&mut self) {
-        let State::Ready { link } = self.machine.state() else { return };
-        let interest = Interest {
-            tools: link.facts().can_also("tools", "listChanged"),
-            prompts: link.facts().can_also("prompts", "listChanged"),
-            resources: link.facts().can_also("resources", "listChanged"),
-            ..Interest::default()
-        };
-        let is_needed =
-            link.facts().era == Era::Modern && (interest.tools || interest.prompts || interest.resources);
-        if is_needed {
-            let link = link.clone();
-            self.jobs.spawn(async move {
-                listen(&link, &interest).await;
-                Done::Listened
-            });
-        }
-    }
-
-    /// Asks for a list.
-    fn fetch(&mut self, list: List) {
-        let State::Ready { link } = self.machine.state() else { return };
-        self.refreshes.started(list);
-        let (link, attempt) = (link.clone(), self.machine.attempt());
-        self.jobs.spawn(async move { Done::Fetched { attempt, fetched: fetch(&link, list).await } });
-    }
-
-    /// A list came, or cannot be had.
-    fn fetched(&mut self, fetched: Fetched) {
-        let Some(offer) = self.view.borrow().offer.clone() else { return };
-        let mut offer = Arc::unwrap_or_clone(offer);
-        let (list, ending) = fetched.put_into(&mut offer);
-        self.refreshes.finished(list, Instant::now(), ending);
-        self.unasked.retain(|unasked| *unasked != list);
-        offer.is_complete = self.unasked.is_empty();
-        self.offer(offer);
-    }
-
-    fn offer(&mut self, offer: Offer) {
-        self.view.send_modify(|view| view.offer = Some(Arc::new(offer)));
-        self.outlets.changed.notify_one();
-    }
-
     /// When it will have been unused for too long, if nobody comes.
     fn idle_at(&self) -> Option<Instant> {
         let limit = self.recipe.borrow().spec.conduct.idle_timeout?;
@@ -516,16 +450,6 @@ async fn lost(link: Option<&Link>) -> Error {
 async fn notice(link: Option<&Link>) -> Notice {
     match link {
         Some(link) => link.notice().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next_list(due: Option<(Instant, List)>) -> List {
-    match due {
-        Some((at, list)) => {
-            sleep_until(at).await;
-            list
-        }
         None => std::future::pending().await,
     }
 }

@@ -2,19 +2,19 @@
 //!
 //! In: whatever a transport read. Out: the answer to the one who waits for it, progress before the result it belongs
 //! to, questions to the host, everything else to the queue of notices. It never waits, so no reader of a stream can be
-//! held up by a slow consumer.
+//! held up by a slow consumer. `said` is about what asks for no answer.
+
+mod said;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use super::error::Cause;
-use super::glance::{id_in, is_of_the_server, log_line, number, subscription, text};
+use super::glance::{id_in, is_of_the_server};
 use super::ledger::{Beat, Ledger, Pending, Wants};
 use super::log::{Direction, End, Log};
 use super::message::{self, AnswerId, Fault, Incoming};
@@ -28,14 +28,12 @@ use super::trace::Trace;
 use super::whose::{Choice, Open, choose};
 use crate::host::Behalf;
 use crate::json::Json;
-use crate::notice::{Notice, Progress};
+use crate::notice::Notice;
 use crate::secret::Secrets;
 use crate::visible::excerpt;
 
 /// Beats of one request that wait to be seen.
 const BEATS: usize = 64;
-/// Most characters of what progress says in words.
-const BEAT_TEXT: usize = 4000;
 /// Bytes that are kept of a line that is no message.
 const NOISE: usize = 4096;
 /// Questions of the server that wait to be looked at.
@@ -362,47 +360,6 @@ impl Router {
         }
     }
 
-    fn notify(&self, method: String, params: Option<Json>, via: Via) {
-        let notice = match method.as_str() {
-            "notifications/progress" => return self.progress(params),
-            "notifications/cancelled" => return self.cancelled(params),
-            "notifications/subscriptions/acknowledged" => return self.granted(params),
-            "notifications/tools/list_changed" => Notice::ToolsChanged,
-            "notifications/prompts/list_changed" => Notice::PromptsChanged,
-            "notifications/resources/list_changed" => Notice::ResourcesChanged,
-            "notifications/resources/updated" => match params.as_ref().and_then(|params| text(params, "uri"))
-            {
-                Some(uri) => Notice::ResourceUpdated { uri },
-                None => Notice::Other { method, params },
-            },
-            "notifications/message" => log_line(params),
-            "notifications/tasks/status" | "notifications/tasks" => {
-                Notice::Task { params: params.unwrap_or_else(Json::null) }
-            }
-            _ => Notice::Other { method, params },
-        };
-        match (via, &notice) {
-            // What is said on the stream of somebody's request is for them alone.
-            (Via::Stream(id), Notice::Log { .. }) if self.lock().is_on_behalf(id) => {
-                self.beat(id, Beat::Said(notice));
-            }
-            (Via::Common, Notice::Log { .. }) => {
-                self.meanwhile(&notice);
-                self.notices.push(notice);
-            }
-            _ => self.notices.push(notice),
-        }
-    }
-
-    /// Whoever has a request made for them hears of it.
-    fn meanwhile(&self, notice: &Notice) {
-        let state = self.lock();
-        let theirs = state.pending.values().filter(|pending| pending.behalf.is_some());
-        for beats in theirs.filter_map(|pending| pending.beats.as_ref()) {
-            let _full_or_gone = beats.try_send(Beat::Meanwhile(notice.clone()));
-        }
-    }
-
     /// Who answers a question that came this way, as things are now.
     pub(crate) fn whose(&self, via: Via) -> Whose {
         let state = self.lock();
@@ -425,70 +382,6 @@ impl Router {
             Choice::Nobody => Whose::Nobody,
             Choice::At(at) => theirs(open.get(at).map(|(_, behalf)| *behalf)),
             Choice::Unclear => Whose::Unclear,
-        }
-    }
-
-    fn progress(&self, params: Option<Json>) {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Loose<'a> {
-            #[serde(borrow)]
-            progress_token: &'a RawValue,
-            #[serde(default)]
-            progress: Option<f64>,
-            #[serde(default)]
-            total: Option<f64>,
-            #[serde(default)]
-            message: Option<String>,
-        }
-        let Some(params) = params else { return };
-        let Ok(loose) = params.read::<Loose<'_>>() else { return };
-        // It is for showing, and several wait to be seen.
-        let message = loose.message.map(|text| text.chars().take(BEAT_TEXT).collect());
-        let progress = Progress { progress: loose.progress.unwrap_or(0.0), total: loose.total, message };
-        if let Some(id) = number(loose.progress_token.get()) {
-            self.beat(id, Beat::Progress(progress));
-        }
-    }
-
-    fn granted(&self, params: Option<Json>) {
-        if let Some(params) = params
-            && let Some(id) = subscription(&params)
-        {
-            self.beat(id, Beat::Granted(params));
-        }
-    }
-
-    /// Passes on a sign of life; one that finds no room is dropped, the next one tells more.
-    fn beat(&self, id: u64, beat: Beat) {
-        let beats = self.lock().pending.get(&id).and_then(|entry| entry.beats.clone());
-        if let Some(beats) = beats {
-            let _full_or_gone = beats.try_send(beat);
-        }
-    }
-
-    /// The server takes back a question of its own, or ends a subscription of ours.
-    fn cancelled(&self, params: Option<Json>) {
-        #[derive(Deserialize)]
-        struct Loose<'a> {
-            #[serde(borrow, rename = "requestId")]
-            request_id: &'a RawValue,
-        }
-        let Some(params) = params else { return };
-        let Ok(loose) = params.read::<Loose<'_>>() else { return };
-        let ours = subscription(&params).or_else(|| number(loose.request_id.get()));
-        let entry = ours.and_then(|id| {
-            let mut state = self.lock();
-            // Only a subscription of ours can be ended so; the ids of the server's questions are its own.
-            let wants = state.pending.get(&id)?.wants;
-            if wants == Wants::Subscription { state.pending.remove(&id) } else { None }
-        });
-        match entry {
-            Some(entry) => {
-                self.note_end(&entry, End::Nothing, 0);
-                entry.answer(Err(Cause::Closed));
-            }
-            None => self.pass_on(Question::Withdrawn { id: params.part(loose.request_id).apart() }),
         }
     }
 
