@@ -79,9 +79,11 @@ impl Process {
         let (tell, ended) = watch::channel(None);
         let stderr = Arc::new(Tail::default());
         let reading = tokio::spawn(read_errors(errors, Arc::clone(&stderr), Pace::new(unasked)));
+        let tail = Arc::clone(&stderr);
         let waiting = tokio::spawn(async move {
             let exit = child.wait().await.map_or(Exit::Unknown, how);
             tell.send_replace(Some(exit));
+            tail.gone.send_replace(true);
         });
         let tasks = [reading, waiting];
         Ok((Self { pid, is_guarded: guard.is_some(), ended, stderr, tasks }, Streams { input, output }))
@@ -218,8 +220,10 @@ fn how(status: ExitStatus) -> Exit {
 pub(crate) struct Tail {
     // Written by one task in short steps, read when something went wrong.
     bytes: Mutex<std::collections::VecDeque<u8>>,
-    finished: tokio::sync::Notify,
-    is_finished: std::sync::atomic::AtomicBool,
+    /// Nothing is left that could write to it.
+    finished: watch::Sender<bool>,
+    /// The process itself has ended, and with a guard everything it started.
+    gone: watch::Sender<bool>,
 }
 
 impl Tail {
@@ -236,18 +240,21 @@ impl Tail {
         String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
     }
 
-    fn finish(&self) {
-        self.is_finished.store(true, std::sync::atomic::Ordering::Release);
-        self.finished.notify_waiters();
+    /// Its other end is closed: nothing is left that could write to it.
+    async fn finished(&self) {
+        until(&self.finished).await;
     }
 
-    /// Its other end is closed: nothing is left that could write to it.
-    pub(super) async fn finished(&self) {
-        let notified = self.finished.notified();
-        if !self.is_finished.load(std::sync::atomic::Ordering::Acquire) {
-            notified.await;
-        }
+    /// Waits until nothing is left of the process. A guard lets go of the streams long before it ends.
+    pub(super) async fn gone(&self) {
+        self.finished().await;
+        until(&self.gone).await;
     }
+}
+
+/// Waits until it is so. The sender is there, so it cannot fail.
+async fn until(fact: &watch::Sender<bool>) {
+    drop(fact.subscribe().wait_for(|is_so| *is_so).await);
 }
 
 /// A read is a word, however much it brings: while we wait, more of it comes together.
@@ -258,5 +265,5 @@ async fn read_errors(mut errors: ChildStderr, tail: Arc<Tail>, pace: Pace) {
         pace.unasked(0);
         pace.rest().await;
     }
-    tail.finish();
+    tail.finished.send_replace(true);
 }

@@ -184,7 +184,7 @@ impl Log {
     pub(crate) async fn silence(&self, limit: Duration) {
         let current = self.past().current.clone();
         if let Some(current) = current {
-            let _still_open = timeout(limit, current.finished()).await;
+            let _still_open = timeout(limit, current.gone()).await;
         }
     }
 
