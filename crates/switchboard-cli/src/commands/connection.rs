@@ -9,7 +9,7 @@ use switchboard::resolve::{self, Commands, Launch, Subject};
 use switchboard::wire::{Guard, Limits, Memory, Steps, Terms, Trace, Web};
 use switchboard::{Discovery, Server, ServerSpec, State};
 
-use super::{Context, GUARD, unknown_server};
+use super::{Context, GUARD, SMALL_GUARD, unknown_server};
 use crate::error::{CommandError, Kind};
 
 /// Waits for something in this thread.
@@ -127,8 +127,13 @@ pub(super) fn terms(context: &Context, launch: &Launch, wishes: Wishes<'_>) -> T
     }
 }
 
-/// This program, as a guard.
+/// The small program that is installed beside this one. Where somebody left it behind this one does the same, and only
+/// takes longer to load.
 pub(crate) fn guard() -> Option<Guard> {
-    let program = std::env::current_exe().ok().filter(|_| cfg!(unix))?;
-    Some(Guard { program, args: vec![GUARD.into()] })
+    let own = std::env::current_exe().ok().filter(|_| cfg!(unix))?;
+    let small = own.with_file_name(SMALL_GUARD);
+    if small.is_file() {
+        return Some(Guard { program: small, args: Vec::new() });
+    }
+    Some(Guard { program: own, args: vec![GUARD.into()] })
 }

@@ -56,6 +56,8 @@ use crate::{shell, terminal};
 
 /// The verb that makes this program the guard of a server instead.
 pub(crate) const GUARD: &str = "__guard";
+/// The program that is nothing but a guard.
+pub(crate) const SMALL_GUARD: &str = "switchboard-guard";
 
 /// What to do on a machine without servers.
 pub(crate) const ADD_ONE: &str =

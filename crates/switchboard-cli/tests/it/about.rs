@@ -1,5 +1,6 @@
 //! What the program says of itself: version, manual pages, the report for whoever helps.
 
+use std::path::Path;
 use std::process::Command;
 
 use testkit::{Sandbox, workspace};
@@ -91,9 +92,13 @@ fn it_runs_from_npm() {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let pack = workspace().join("release/npm/pack");
     // As it is published: what debuggers want is most of a build for tests.
-    let program = sandbox.project().join("switchboard");
-    done(Command::new("strip").arg("-o").arg(&program).arg(env!("CARGO_BIN_EXE_switchboard")));
-    done(Command::new(&pack).args([version, &target]).args([&program, &out]));
+    let programs = sandbox.project().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    for built in [env!("CARGO_BIN_EXE_switchboard"), env!("CARGO_BIN_EXE_switchboard-guard")] {
+        let stripped = programs.join(Path::new(built).file_name().unwrap());
+        done(Command::new("strip").arg("-o").arg(stripped).arg(built));
+    }
+    done(Command::new(&pack).args([version, &target]).args([&programs, &out]));
     done(Command::new(&pack).args([version, "any", "-"]).arg(&out));
     let packages: Vec<_> = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(packages.len(), 2, "{packages:?}");
@@ -102,12 +107,19 @@ fn it_runs_from_npm() {
     done(Command::new("npm").args(npm).args(&packages).current_dir(&at));
     let started = at.join("node_modules/.bin/switchboard");
     assert_eq!(done(Command::new(&started).arg("--version")), format!("switchboard {version}\n"));
+    let guard = at.join(format!("node_modules/@switchboard-mcp/linux-{}/bin/switchboard-guard", node_name()));
+    assert!(guard.is_file(), "{guard:?}");
     let code = Command::new(&started).args(["call", "nothing"]).env("HOME", sandbox.home()).output().unwrap();
     assert_eq!(code.status.code(), Some(2), "{code:?}");
     let refused =
-        Command::new(&pack).args([version, "sparc-sun-solaris"]).args([&program, &out]).output().unwrap();
+        Command::new(&pack).args([version, "sparc-sun-solaris"]).args([&programs, &out]).output().unwrap();
     assert!(
         !refused.status.success()
             && String::from_utf8_lossy(&refused.stderr).contains("no name for the target")
     );
+}
+
+/// How Node calls this kind of processor.
+fn node_name() -> &'static str {
+    if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" }
 }

@@ -2,6 +2,8 @@
 
 #![cfg(unix)]
 
+use std::path::Path;
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use testkit::{Fake, FakeScript, Mark, Sandbox, fake_server};
@@ -60,6 +62,33 @@ fn ctrl_c_while_a_server_starts_leaves_nothing_behind() {
         kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), Signal::INT).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(130), "{line:?}");
         // A server that is just being started is ended by its guard, which takes a moment.
+        while !mark.alive().is_empty() {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// The small guard that is installed beside the program, and the program itself where that is missing.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_kill_leaves_nothing_behind_whichever_program_guards() {
+    let installed = Path::new(env!("CARGO_BIN_EXE_switchboard"));
+    let folder = installed.parent().unwrap();
+    let alone = tempfile::tempdir_in(folder).unwrap();
+    let copy = alone.path().join("switchboard");
+    std::fs::hard_link(installed, &copy).unwrap();
+    for (program, guard) in [(installed, folder.join("switchboard-guard")), (&copy, copy.clone())] {
+        let (sandbox, script, mark) = world(silent("tools/call"));
+        let mut child = sandbox.command(program).args(["call", "fake/slow", "ms=60000"]).spawn().unwrap();
+        script.wait_for(|line| line["message"]["method"] == "tools/call");
+        let running: Vec<_> = mark
+            .alive()
+            .iter()
+            .filter_map(|pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok())
+            .collect();
+        assert!(running.contains(&guard), "{guard:?} is not among {running:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
         while !mark.alive().is_empty() {
             std::thread::yield_now();
         }
