@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchboard::connect::Event;
-use switchboard::host::{Abilities, Answer, Elicitation, Host, Passed, Refusal, Reply, Root};
+use switchboard::host::{Abilities, Host, Passed, Refusal, Reply};
 use switchboard::json::Json;
 use switchboard::notice::Notice;
 use switchboard::session::{Apart, Events, Session};
@@ -403,19 +403,7 @@ impl Host for Desk {
         Some(self.declared.clone())
     }
 
-    fn roots(&self) -> Vec<Root> {
-        Vec::new()
-    }
-
     fn pass(&self, question: Passed) -> Option<Reply<'_, Result<Json, Refusal>>> {
         Some(Box::pin(self.answer(question.method, question.params)))
-    }
-
-    fn elicit(&self, _question: Elicitation) -> Reply<'_, Answer> {
-        Box::pin(std::future::ready(Answer::Decline))
-    }
-
-    fn sample(&self, _server: String, _params: Json) -> Reply<'_, Result<Json, String>> {
-        Box::pin(std::future::ready(Err("nobody is there to answer".to_owned())))
     }
 }

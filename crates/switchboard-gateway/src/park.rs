@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use switchboard::host::{Abilities, Answer, Elicitation, Host, Passed, Refusal, Reply, Root};
+use switchboard::host::{Abilities, Host, Passed, Refusal, Reply};
 use switchboard::json::Json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -60,20 +60,8 @@ impl Host for Line {
         Abilities { roots: true, forms: true, urls: true, sampling: true }
     }
 
-    fn roots(&self) -> Vec<Root> {
-        Vec::new()
-    }
-
     fn pass(&self, question: Passed) -> Option<Reply<'_, Result<Json, Refusal>>> {
         Some(Box::pin(self.put(question.method, question.params)))
-    }
-
-    fn elicit(&self, _question: Elicitation) -> Reply<'_, Answer> {
-        Box::pin(std::future::ready(Answer::Decline))
-    }
-
-    fn sample(&self, _server: String, _params: Json) -> Reply<'_, Result<Json, String>> {
-        Box::pin(std::future::ready(Err("nobody is there to answer".to_owned())))
     }
 }
 

@@ -18,16 +18,22 @@ pub use ruled::{Answered, Judgement, Ruled, Rules, Tally};
 /// An answer that may take its time, as a person does.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Answers the questions of servers.
+/// Answers the questions of servers. A host says what it can answer; everything else is declined for it.
 pub trait Host: Send + Sync + 'static {
     /// What servers may ask; it is told to them, and anything else is refused without asking.
-    fn abilities(&self) -> Abilities;
+    fn abilities(&self) -> Abilities {
+        Abilities::default()
+    }
 
     /// The folders the user works in.
-    fn roots(&self) -> Vec<Root>;
+    fn roots(&self) -> Vec<Root> {
+        Vec::new()
+    }
 
-    /// A question to the user.
-    fn elicit(&self, question: Elicitation) -> Reply<'_, Answer>;
+    /// A question to the user. Without anybody to ask, it is declined.
+    fn elicit(&self, _question: Elicitation) -> Reply<'_, Answer> {
+        Box::pin(std::future::ready(Answer::Decline))
+    }
 
     /// Whether a call may be made. Without anybody to ask, it may not.
     fn permit(&self, question: Permission) -> Reply<'_, Permit> {
@@ -59,7 +65,9 @@ pub trait Host: Send + Sync + 'static {
     }
 
     /// A question to the model: the parameters of `sampling/createMessage`, and its result or why not.
-    fn sample(&self, server: String, params: Json) -> Reply<'_, Result<Json, String>>;
+    fn sample(&self, _server: String, _params: Json) -> Reply<'_, Result<Json, String>> {
+        Box::pin(std::future::ready(Err("no model is there to ask".to_owned())))
+    }
 }
 
 /// A question of a server, as it came.
@@ -295,13 +303,5 @@ impl Host for Headless {
             Unasked::Deny => nobody(&question),
             Unasked::Defer => Permit::Defer,
         }))
-    }
-
-    fn elicit(&self, _question: Elicitation) -> Reply<'_, Answer> {
-        Box::pin(std::future::ready(Answer::Decline))
-    }
-
-    fn sample(&self, _server: String, _params: Json) -> Reply<'_, Result<Json, String>> {
-        Box::pin(std::future::ready(Err("no model is there to ask".to_owned())))
     }
 }

@@ -53,22 +53,23 @@ fn on_stdio(script: &Value) -> (Sandbox, FakeScript) {
     (sandbox, script)
 }
 
+fn trial(
+    name: &'static str,
+    sandbox: &Sandbox,
+    line: &[&str],
+    secrets: &[&str],
+    is_good: fn(&str, &str) -> bool,
+) {
+    Trial { name, sandbox, line, again: line, hints: &REMEMBERED, secrets, normal: timeless, is_good }
+        .try_all();
+}
+
 /// A list is the same with and without a disk.
 #[test]
 fn what_was_offered() {
     let (sandbox, _script) = on_stdio(&json!({}));
     let line = ["tools", "--json"];
-    let trial = Trial {
-        name: "tools",
-        sandbox: &sandbox,
-        line: &line,
-        again: &line,
-        hints: &REMEMBERED,
-        secrets: &[],
-        normal: timeless,
-        is_good: |healthy, printed| printed == healthy,
-    };
-    trial.try_all();
+    trial("tools", &sandbox, &line, &[], |healthy, printed| printed == healthy);
 }
 
 /// A result too long to be shown is in a file, or is shown all the same.
@@ -77,17 +78,9 @@ fn a_long_result() {
     let (sandbox, _script) = on_stdio(&json!({}));
     sandbox.write("arguments.json", json!({ "text": "x".repeat(LONG) }).to_string());
     let line = ["call", "s/echo", "--args", "@arguments.json"];
-    let trial = Trial {
-        name: "call, a long result",
-        sandbox: &sandbox,
-        line: &line,
-        again: &line,
-        hints: &REMEMBERED,
-        secrets: &[],
-        normal: timeless,
-        is_good: |healthy, printed| printed == healthy || printed.contains(&"x".repeat(LONG)),
-    };
-    trial.try_all();
+    trial("call, a long result", &sandbox, &line, &[], |healthy, printed| {
+        printed == healthy || printed.contains(&"x".repeat(LONG))
+    });
 }
 
 /// Logs in without a terminal; the browser is us.
@@ -142,32 +135,12 @@ fn a_renewal() {
     }
     std::fs::write(&path, login.to_string()).unwrap();
     let line = ["test", "s"];
-    let trial = Trial {
-        name: "a renewal",
-        sandbox: &sandbox,
-        line: &line,
-        again: &line,
-        hints: &REMEMBERED,
-        secrets: &[ACCESS, REFRESH],
-        normal: timeless,
-        is_good: |_, _| true,
-    };
-    trial.try_all();
+    trial("a renewal", &sandbox, &line, &[ACCESS, REFRESH], |_, _| true);
 }
 
 #[test]
 fn logging_out() {
     let (sandbox, _fake) = logged_in();
     let line = ["unauth", "s"];
-    let trial = Trial {
-        name: "unauth",
-        sandbox: &sandbox,
-        line: &line,
-        again: &line,
-        hints: &REMEMBERED,
-        secrets: &[ACCESS, REFRESH],
-        normal: timeless,
-        is_good: |_, _| true,
-    };
-    trial.try_all();
+    trial("unauth", &sandbox, &line, &[ACCESS, REFRESH], |_, _| true);
 }

@@ -4,8 +4,8 @@
 //! with what they say of themselves; but it grants nothing: approval and repeats believe only what was said live. When it
 //! was true is the time of the file, so that one which says the same as before need not be written again.
 
-use std::fs::{self, File};
-use std::path::PathBuf;
+use std::fs::{self, File, Metadata};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -80,8 +80,7 @@ impl Cache {
     /// What the connection offered last time, if it is not too long ago.
     pub fn read(&self, key: &str, now: SystemTime) -> Option<Offer> {
         let path = self.file(key);
-        let data = fs::metadata(&path).ok().filter(|data| data.is_file() && data.len() <= LARGEST)?;
-        let at = data.modified().ok()?;
+        let at = usable(&path)?.modified().ok()?;
         // A time to come is no time we know of, unless somebody wrote it just now.
         let is_good =
             now.duration_since(at).map_or_else(|ahead| ahead.duration() < AHEAD, |age| age <= LONGEST);
@@ -139,7 +138,8 @@ impl Cache {
     fn keep(&self, key: &str, written: &Written<'_>, now: SystemTime) -> std::io::Result<()> {
         let file = self.file(key);
         let bytes = serde_json::to_vec(written).map_err(std::io::Error::other)?;
-        if fs::read(&file).is_ok_and(|before| before == bytes) {
+        let is_known = usable(&file).is_some() && fs::read(&file).is_ok_and(|before| before == bytes);
+        if is_known {
             return File::open(&file)?.set_modified(now);
         }
         fs::create_dir_all(&self.dir)?;
@@ -150,6 +150,11 @@ impl Cache {
     fn file(&self, key: &str) -> PathBuf {
         self.dir.join(format!("{key}.json"))
     }
+}
+
+/// What is known of a file that can be read: another thing of that name could keep us waiting, or never end.
+fn usable(path: &Path) -> Option<Metadata> {
+    fs::metadata(path).ok().filter(|data| data.is_file() && data.len() <= LARGEST)
 }
 
 /// Items read the way a server's list is; a file with one that cannot be used is no file of ours.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use switchboard::host::{Abilities, Answer, Elicitation, Host, Reply, Root};
+use switchboard::host::{Abilities, Answer, Elicitation, Host, Reply};
 use switchboard::json::Json;
 use switchboard::notice::Notice;
 use switchboard::wire::{CallOptions, Cause, Link, Sent, Terms};
@@ -32,17 +32,9 @@ impl Host for Somebody {
         Abilities { forms: true, ..Abilities::default() }
     }
 
-    fn roots(&self) -> Vec<Root> {
-        Vec::new()
-    }
-
     fn elicit(&self, question: Elicitation) -> Reply<'_, Answer> {
         assert_eq!(question.server, "test");
         Box::pin(std::future::ready(Answer::Accept(Json::from(json!({"name": "Ada"})))))
-    }
-
-    fn sample(&self, _server: String, _params: Json) -> Reply<'_, Result<Json, String>> {
-        Box::pin(std::future::ready(Err("no model".to_owned())))
     }
 }
 

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard::auth::Wishes;
-use switchboard::host::{Abilities, Answer, Elicitation, Host, Page, Reply, Root, Visited};
-use switchboard::json::Json;
+use switchboard::host::{Abilities, Host, Page, Reply, Visited};
 use switchboard::session::{Gate, Options, Session};
 use testkit::Sandbox;
 use testkit::logins::{Peer, browse};
@@ -127,18 +126,6 @@ impl Person {
 impl Host for Person {
     fn abilities(&self) -> Abilities {
         Abilities { urls: self.manner != Manner::Absent, ..Abilities::default() }
-    }
-
-    fn roots(&self) -> Vec<Root> {
-        Vec::new()
-    }
-
-    fn elicit(&self, _question: Elicitation) -> Reply<'_, Answer> {
-        Box::pin(std::future::ready(Answer::Decline))
-    }
-
-    fn sample(&self, _server: String, _params: Json) -> Reply<'_, Result<Json, String>> {
-        Box::pin(std::future::ready(Err("no".to_owned())))
     }
 
     fn visit(&self, page: Page) -> Reply<'_, Visited> {

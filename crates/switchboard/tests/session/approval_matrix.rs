@@ -6,10 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use switchboard::Explain;
 use switchboard::calls::{By, CallError, Denier};
-use switchboard::host::{
-    Abilities, Answer, Elicitation, Headless, Host, Permission, Permit, Reply, Root, Ruled, Rules, Why,
-};
-use switchboard::json::Json;
+use switchboard::host::{Headless, Host, Permission, Permit, Reply, Ruled, Rules, Why};
 use switchboard::session::{Found, Gate, Options, Session};
 
 use crate::world::World;
@@ -82,15 +79,6 @@ impl Seat {
 }
 
 impl Host for Seat {
-    fn abilities(&self) -> Abilities {
-        Abilities::default()
-    }
-    fn roots(&self) -> Vec<Root> {
-        Vec::new()
-    }
-    fn elicit(&self, _: Elicitation) -> Reply<'_, Answer> {
-        Box::pin(std::future::ready(Answer::Decline))
-    }
     fn permit(&self, question: Permission) -> Reply<'_, Permit> {
         self.asked.lock().unwrap().push(question.why);
         let host = self.host();
@@ -99,29 +87,14 @@ impl Host for Seat {
     fn forbids(&self, name: &str, server: &str, tool: &str) -> Option<String> {
         self.host().forbids(name, server, tool)
     }
-    fn sample(&self, _: String, _: Json) -> Reply<'_, Result<Json, String>> {
-        Box::pin(std::future::ready(Err(String::new())))
-    }
 }
 
 /// A person with one answer.
 struct Person(Permit);
 
 impl Host for Person {
-    fn abilities(&self) -> Abilities {
-        Abilities::default()
-    }
-    fn roots(&self) -> Vec<Root> {
-        Vec::new()
-    }
-    fn elicit(&self, _: Elicitation) -> Reply<'_, Answer> {
-        Box::pin(std::future::ready(Answer::Decline))
-    }
     fn permit(&self, _: Permission) -> Reply<'_, Permit> {
         Box::pin(std::future::ready(self.0.clone()))
-    }
-    fn sample(&self, _: String, _: Json) -> Reply<'_, Result<Json, String>> {
-        Box::pin(std::future::ready(Err(String::new())))
     }
 }
 

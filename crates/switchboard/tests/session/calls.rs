@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use switchboard::calls::{CallError, Request};
-use switchboard::host::{Abilities, Answer, Elicitation, Host, Permission, Permit, Reply, Root};
+use switchboard::host::{Host, Permission, Permit, Reply};
 use switchboard::json::Json;
 use switchboard::session::{Found, Gate, Session};
 
@@ -55,22 +55,10 @@ struct Asked {
 }
 
 impl Host for Asked {
-    fn abilities(&self) -> Abilities {
-        Abilities::default()
-    }
-    fn roots(&self) -> Vec<Root> {
-        Vec::new()
-    }
-    fn elicit(&self, _: Elicitation) -> Reply<'_, Answer> {
-        Box::pin(std::future::ready(Answer::Decline))
-    }
     fn permit(&self, question: Permission) -> Reply<'_, Permit> {
         assert_eq!(question.server, "s");
         self.times.fetch_add(1, Ordering::SeqCst);
         Box::pin(std::future::ready(self.answer.clone()))
-    }
-    fn sample(&self, _: String, _: Json) -> Reply<'_, Result<Json, String>> {
-        Box::pin(std::future::ready(Err(String::new())))
     }
 }
 

@@ -55,7 +55,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use switchboard::calls::{CallError, Request};
 use switchboard::connect::Event;
-use switchboard::host::{Abilities, Answer, Elicitation, Host, Reply, Root};
+use switchboard::host::{Abilities, Answer, Elicitation, Host, Reply};
 use switchboard::json::Json;
 use switchboard::notice::Notice;
 use switchboard::session::{Found, Gate, Session};
@@ -127,15 +127,9 @@ impl Host for Person {
     fn abilities(&self) -> Abilities {
         Abilities { forms: true, ..Abilities::default() }
     }
-    fn roots(&self) -> Vec<Root> {
-        Vec::new()
-    }
     fn elicit(&self, question: Elicitation) -> Reply<'_, Answer> {
         self.asked_by.lock().unwrap().push(question.server);
         Box::pin(std::future::ready(Answer::Accept(json!({"name": "Ada"}).into())))
-    }
-    fn sample(&self, _: String, _: Json) -> Reply<'_, Result<Json, String>> {
-        Box::pin(std::future::ready(Err(String::new())))
     }
 }
 

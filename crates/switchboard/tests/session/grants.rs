@@ -8,8 +8,7 @@ use switchboard::calls::{By, CallError, Decision, Denier, GrantKind, Request, St
 use switchboard::config::edit::SettingsFile;
 use switchboard::config::settings::Rule;
 use switchboard::connect::Event;
-use switchboard::host::{Abilities, Answer, Elicitation, Host, Permission, Permit, Reply, Root, Why};
-use switchboard::json::Json;
+use switchboard::host::{Host, Permission, Permit, Reply, Why};
 use switchboard::session::{Found, Gate, Options, Session};
 use switchboard::{Code, Explain, discover};
 
@@ -33,22 +32,10 @@ impl Person {
 }
 
 impl Host for Person {
-    fn abilities(&self) -> Abilities {
-        Abilities::default()
-    }
-    fn roots(&self) -> Vec<Root> {
-        Vec::new()
-    }
-    fn elicit(&self, _: Elicitation) -> Reply<'_, Answer> {
-        Box::pin(std::future::ready(Answer::Decline))
-    }
     fn permit(&self, question: Permission) -> Reply<'_, Permit> {
         self.asked.lock().unwrap().push((question.tool, question.why));
         let answer = self.answers.lock().unwrap().pop_front();
         Box::pin(std::future::ready(answer.unwrap_or(Permit::Deny { reason: "enough".to_owned() })))
-    }
-    fn sample(&self, _: String, _: Json) -> Reply<'_, Result<Json, String>> {
-        Box::pin(std::future::ready(Err(String::new())))
     }
 }
 

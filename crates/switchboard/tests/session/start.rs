@@ -68,6 +68,24 @@ async fn with_a_warm_cache_hung_servers_hold_up_nobody() {
     session.shutdown().await;
 }
 
+/// Opening a pipe that nobody writes to never ends.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_in_the_place_of_what_was_known_holds_up_nobody() {
+    let world = World::new().stdio("s", json!({}), json!({}));
+    load(world.options()).await.session.shutdown().await;
+    let kept: Vec<_> =
+        std::fs::read_dir(world.sandbox.path("~/.switchboard/cache/offers")).unwrap().collect();
+    for file in kept {
+        let path = file.unwrap().path();
+        std::fs::remove_file(&path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    }
+    let loaded = load(world.options()).await;
+    assert!(!loaded.tools.is_empty());
+    loaded.session.shutdown().await;
+}
+
 #[tokio::test]
 async fn without_a_cache_a_headless_start_waits_for_their_own_limits_and_reports_each() {
     let world = World::new()

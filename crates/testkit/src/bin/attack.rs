@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard::host::{Abilities, Answer, Elicitation, Host, Reply, Root};
+use switchboard::host::{Abilities, Answer, Elicitation, Host, Reply};
 use switchboard::json::Json;
 use switchboard::notice::Notice;
 use switchboard::wire::{CallOptions, Link};
@@ -30,10 +30,6 @@ struct Thinker;
 impl Host for Thinker {
     fn abilities(&self) -> Abilities {
         Abilities { roots: false, forms: true, urls: true, sampling: true }
-    }
-
-    fn roots(&self) -> Vec<Root> {
-        Vec::new()
     }
 
     fn elicit(&self, question: Elicitation) -> Reply<'_, Answer> {

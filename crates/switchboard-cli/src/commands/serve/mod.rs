@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use switchboard::connect::Persistence;
 use switchboard::declared::is_gateway;
-use switchboard::host::{Abilities, Answer, Elicitation, Host, Reply, Root};
+use switchboard::host::{Abilities, Host, Reply, Root};
 use switchboard::install;
 use switchboard::json::Json;
 use switchboard::session::{Except, Session};
@@ -137,10 +137,6 @@ impl Host for Nobody {
 
     fn roots(&self) -> Vec<Root> {
         vec![Root::new(&self.folder)]
-    }
-
-    fn elicit(&self, _question: Elicitation) -> Reply<'_, Answer> {
-        Box::pin(std::future::ready(Answer::Decline))
     }
 
     fn sample(&self, _server: String, _params: Json) -> Reply<'_, Result<Json, String>> {

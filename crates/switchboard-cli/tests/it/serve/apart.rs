@@ -39,6 +39,21 @@ fn is_server(pid: u32) -> bool {
     String::from_utf8_lossy(program).ends_with("fake-server")
 }
 
+/// A call of this client that the server works on for an hour.
+fn slow(guest: &Guest<'_>, script: &FakeScript) -> Stream {
+    let stream = guest.call(1, "mcp_fake_slow", &json!({"ms": 3_600_000}));
+    script.wait_for(|line| line["message"]["params"]["name"] == "slow");
+    stream
+}
+
+/// Bob is asked what is meant for him, and his answer arrives.
+fn is_for_bob(bob: &Guest<'_>, asking: &mut Stream) {
+    let question = asking.question("elicitation/create");
+    assert_eq!(question["params"]["message"], "for bob");
+    bob.reply(&question, &name("bob"));
+    assert!(asking.text().contains("bob"));
+}
+
 /// What each handshake of the server was told.
 fn told(script: &FakeScript) -> Vec<Value> {
     let greetings = script.log();
@@ -269,15 +284,11 @@ fn a_question_that_could_be_for_several_waits_until_it_is_clear() {
     let sandbox = world(&[("fake", &script)], &Mark::new());
     let site = Site::open(&sandbox, &[]);
     let (ada, bob) = (Guest::greet(&site, &can_be_asked()), Guest::greet(&site, &can_be_asked()));
-    let _slow = ada.call(1, "mcp_fake_slow", &json!({"ms": 3_600_000}));
-    script.wait_for(|line| line["message"]["params"]["name"] == "slow");
+    let _slow = slow(&ada, &script);
     let mut asking = bob.call(1, "mcp_fake_ask", &json!({"message": "for bob"}));
     script.wait_for(|line| line["message"]["params"]["name"] == "ask");
     ada.cancel(1);
-    let question = asking.question("elicitation/create");
-    assert_eq!(question["params"]["message"], "for bob");
-    bob.reply(&question, &name("bob"));
-    assert!(asking.text().contains("bob"));
+    is_for_bob(&bob, &mut asking);
 }
 
 #[test]
@@ -286,15 +297,11 @@ fn a_question_that_stays_unclear_is_declined_and_the_next_call_works() {
     let sandbox = world(&[("fake", &script)], &Mark::new());
     let site = Site::open(&sandbox, &[]);
     let (ada, bob) = (Guest::greet(&site, &can_be_asked()), Guest::greet(&site, &can_be_asked()));
-    let _slow = ada.call(1, "mcp_fake_slow", &json!({"ms": 3_600_000}));
-    script.wait_for(|line| line["message"]["params"]["name"] == "slow");
+    let _slow = slow(&ada, &script);
     let declined = bob.call(1, "mcp_fake_ask", &json!({"message": "for bob"})).text();
     assert!(declined.contains("make the call again"), "{declined}");
     let mut asking = bob.call(2, "mcp_fake_ask", &json!({"message": "for bob"}));
-    let question = asking.question("elicitation/create");
-    assert_eq!(question["params"]["message"], "for bob");
-    bob.reply(&question, &name("bob"));
-    assert!(asking.text().contains("bob"));
+    is_for_bob(&bob, &mut asking);
 }
 
 #[test]
