@@ -75,7 +75,8 @@ impl CommandError {
         self
     }
 
-    /// What somebody could do about it.
+    /// What somebody could do about it, for those who are told elsewhere.
+    #[cfg(unix)]
     pub(crate) fn what_to_do(&self) -> Option<String> {
         self.words.hint.clone()
     }

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use switchboard::session::Session;
 use switchboard::visible::excerpt;
+use switchboard_gateway::Gateway;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{Answer, LONGEST, Refusal, Reply, Request, Row, Served, Standing, ask, dir};
+use super::{Answer, LONGEST, Refusal, Reply, Request, Row, Standing, Who, ask, dir};
 use crate::commands::{Context, connection, online};
 use crate::error::{CommandError, Kind};
 use crate::socket::{self, Claim};
@@ -17,6 +19,40 @@ use crate::socket::{self, Claim};
 const AT_ONCE: usize = 16;
 /// So long one of them has.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What can be reached.
+#[derive(Debug, Clone)]
+pub(crate) struct Served {
+    who: Who,
+    session: Session,
+    gateway: Option<Gateway>,
+}
+
+impl Served {
+    pub(crate) fn session(context: &Context, session: &Session) -> Self {
+        Self { who: this(context, "session", None), session: session.clone(), gateway: None }
+    }
+
+    pub(crate) fn gateway(
+        context: &Context,
+        session: &Session,
+        gateway: &Gateway,
+        address: Option<String>,
+    ) -> Self {
+        let who = this(context, "gateway", address);
+        Self { who, session: session.clone(), gateway: Some(gateway.clone()) }
+    }
+}
+
+fn this(context: &Context, kind: &str, address: Option<String>) -> Who {
+    Who {
+        pid: std::process::id(),
+        kind: kind.to_owned(),
+        directory: context.env.cwd().display().to_string(),
+        address,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
 
 /// Can be reached as long as this lives.
 #[derive(Debug)]
@@ -89,7 +125,7 @@ async fn obey(request: Request, served: &Served) -> Reply {
     match request {
         Request::Status => Reply::Status(Standing {
             servers: session.servers().into_iter().map(Row::from).collect(),
-            clients: served.gateway.as_ref().map(switchboard_gateway::Gateway::n_clients),
+            clients: served.gateway.as_ref().map(Gateway::n_clients),
         }),
         Request::Reload => Reply::Reload(match &served.gateway {
             Some(gateway) => gateway.reload().await.into(),

@@ -1,34 +1,37 @@
 //! How commands reach sessions and gateways that run: a socket each, below our home, for processes of the same user. One
 //! line with what is wanted, one line with what came of it, both JSON.
 //!
-//! `listen` is the end of whoever runs, `ask` that of the command. Here: what is said.
+//! `listen` is the end of whoever runs, `ask` that of the command; `unheard` stands for them where there are no such
+//! sockets. Here: what is said.
 
 #[cfg(unix)]
 mod ask;
 #[cfg(unix)]
 mod listen;
+#[cfg(not(unix))]
+mod unheard;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use switchboard::Env;
 use switchboard::connect;
-use switchboard::session::{ServerReport, Session};
+use switchboard::session::ServerReport;
 use switchboard::visible::excerpt;
-use switchboard_gateway::Gateway;
-
-use crate::commands::Context;
 
 #[cfg(unix)]
 pub(crate) use ask::all;
 #[cfg(unix)]
-pub(crate) use listen::{Control, open};
+pub(crate) use listen::{Control, Served, open};
+#[cfg(not(unix))]
+pub(crate) use unheard::{Control, Served, open};
 
 /// The longest line.
 #[cfg(unix)]
 const LONGEST: u64 = 1024 * 1024;
 
 /// Where the sockets are.
+#[cfg(unix)]
 fn dir(env: &Env) -> PathBuf {
     env.switchboard_home().join("run")
 }
@@ -164,50 +167,6 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) hint: Option<String>,
-}
-
-/// What can be reached.
-#[derive(Debug, Clone)]
-pub(crate) struct Served {
-    who: Who,
-    session: Session,
-    gateway: Option<Gateway>,
-}
-
-impl Served {
-    pub(crate) fn session(context: &Context, session: &Session) -> Self {
-        Self { who: this(context, "session", None), session: session.clone(), gateway: None }
-    }
-
-    pub(crate) fn gateway(
-        context: &Context,
-        session: &Session,
-        gateway: &Gateway,
-        address: Option<String>,
-    ) -> Self {
-        let who = this(context, "gateway", address);
-        Self { who, session: session.clone(), gateway: Some(gateway.clone()) }
-    }
-}
-
-fn this(context: &Context, kind: &str, address: Option<String>) -> Who {
-    Who {
-        pid: std::process::id(),
-        kind: kind.to_owned(),
-        directory: context.env.cwd().display().to_string(),
-        address,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    }
-}
-
-/// Elsewhere nobody can be reached.
-#[cfg(not(unix))]
-#[derive(Debug)]
-pub(crate) struct Control;
-
-#[cfg(not(unix))]
-pub(crate) async fn open(_context: &Context, _served: Served) -> Option<Control> {
-    None
 }
 
 #[cfg(test)]

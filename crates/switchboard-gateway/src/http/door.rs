@@ -256,7 +256,7 @@ mod tests {
 
     fn counted<Io>(io: Io) -> Counted<Io> {
         let state = State {
-            who: Who::Socket,
+            who: Who::at(IpAddr::from([10, 0, 0, 1])),
             n_under_way: AtomicUsize::new(0),
             quiet_since: Mutex::new(Instant::now()),
             patience: PATIENCE,

@@ -41,6 +41,7 @@ pub(crate) enum Who {
     /// Whoever is at an address, for requests that stand for themselves.
     Address(IpAddr),
     /// Whoever is at the socket.
+    #[cfg(unix)]
     Socket,
     /// All for whom there is no room.
     Others,
@@ -127,6 +128,7 @@ mod tests {
         }
         assert_eq!(rates.take(at("10.0.0.1"), 1, start), Err(Duration::from_millis(500)));
         assert_eq!(rates.take(at("10.0.0.2"), 1, start), Ok(()), "another one has its own");
+        #[cfg(unix)]
         assert_eq!(rates.take(Who::Socket, 1, start), Ok(()));
         let later = start + Duration::from_millis(500);
         assert_eq!(rates.take(at("10.0.0.1"), 1, later), Ok(()));
@@ -140,10 +142,13 @@ mod tests {
     async fn many_at_once_cost_as_many_and_more_than_fits_comes_from_a_full_one() {
         let rates = Rates::new(Some(Rate { per_second: 1, burst: 3 }));
         let start = Instant::now();
-        assert_eq!(rates.take(Who::Socket, 9, start), Ok(()));
-        assert!(rates.take(Who::Socket, 1, start + Duration::from_secs(6)).is_err(), "it is paid for later");
-        assert_eq!(rates.take(Who::Socket, 1, start + Duration::from_secs(7)), Ok(()));
-        assert_eq!(Rates::new(None).take(Who::Socket, u32::MAX, start), Ok(()));
+        assert_eq!(rates.take(at("10.0.0.1"), 9, start), Ok(()));
+        assert!(
+            rates.take(at("10.0.0.1"), 1, start + Duration::from_secs(6)).is_err(),
+            "it is paid for later"
+        );
+        assert_eq!(rates.take(at("10.0.0.1"), 1, start + Duration::from_secs(7)), Ok(()));
+        assert_eq!(Rates::new(None).take(at("10.0.0.1"), u32::MAX, start), Ok(()));
     }
 
     #[tokio::test(start_paused = true)]

@@ -28,6 +28,8 @@ const END_GRACE: Duration = Duration::from_secs(3);
 /// A running process. Dropping it asks the guard to end everything.
 #[derive(Debug)]
 pub(crate) struct Process {
+    /// Whom signals go to.
+    #[cfg(unix)]
     pid: Option<u32>,
     is_guarded: bool,
     ended: watch::Receiver<Option<Exit>>,
@@ -75,18 +77,28 @@ impl Process {
         else {
             return Err(Cause::Start { program: launch.program.clone(), why: "no streams".to_owned() });
         };
+        #[cfg(unix)]
         let pid = child.id();
         let (tell, ended) = watch::channel(None);
         let stderr = Arc::new(Tail::default());
-        let reading = tokio::spawn(read_errors(errors, Arc::clone(&stderr), Pace::new(unasked)));
-        let tail = Arc::clone(&stderr);
+        let finished = AtTheEnd(Arc::clone(&stderr), |tail| &tail.finished);
+        let reading = tokio::spawn(read_errors(errors, finished, Pace::new(unasked)));
+        let gone = AtTheEnd(Arc::clone(&stderr), |tail| &tail.gone);
         let waiting = tokio::spawn(async move {
             let exit = child.wait().await.map_or(Exit::Unknown, how);
             tell.send_replace(Some(exit));
-            tail.gone.send_replace(true);
+            drop(gone);
         });
         let tasks = [reading, waiting];
-        Ok((Self { pid, is_guarded: guard.is_some(), ended, stderr, tasks }, Streams { input, output }))
+        let process = Self {
+            #[cfg(unix)]
+            pid,
+            is_guarded: guard.is_some(),
+            ended,
+            stderr,
+            tasks,
+        };
+        Ok((process, Streams { input, output }))
     }
 
     /// What it writes to its standard error, as it comes.
@@ -252,18 +264,45 @@ impl Tail {
     }
 }
 
+/// Makes a fact so when dropped, also with a task that is aborted. Otherwise whoever waits would wait for nobody.
+struct AtTheEnd(Arc<Tail>, fn(&Tail) -> &watch::Sender<bool>);
+
+impl Drop for AtTheEnd {
+    fn drop(&mut self) {
+        (self.1)(&self.0).send_replace(true);
+    }
+}
+
 /// Waits until it is so. The sender is there, so it cannot fail.
 async fn until(fact: &watch::Sender<bool>) {
     drop(fact.subscribe().wait_for(|is_so| *is_so).await);
 }
 
 /// A read is a word, however much it brings: while we wait, more of it comes together.
-async fn read_errors(mut errors: ChildStderr, tail: Arc<Tail>, pace: Pace) {
+async fn read_errors(mut errors: ChildStderr, finished: AtTheEnd, pace: Pace) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(n @ 1..) = errors.read(&mut buffer).await {
-        tail.push(&buffer[..n]);
+        finished.0.push(&buffer[..n]);
         pace.unasked(0);
         pace.rest().await;
     }
-    tail.finished.send_replace(true);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_task_that_was_aborted() {
+        let tail = Arc::new(Tail::default());
+        let finished = AtTheEnd(Arc::clone(&tail), |tail| &tail.finished);
+        let gone = AtTheEnd(Arc::clone(&tail), |tail| &tail.gone);
+        let task = tokio::spawn(async move {
+            std::future::pending::<()>().await;
+            drop((finished, gone));
+        });
+        assert!(timeout(Duration::from_millis(20), tail.gone()).await.is_err(), "it still runs");
+        task.abort();
+        assert!(timeout(Duration::from_secs(5), tail.gone()).await.is_ok());
+    }
 }

@@ -23,10 +23,12 @@ pub(crate) const CANNOT_START: &str = "switchboard guard: cannot start the serve
 /// The code it then ends with.
 pub(crate) const CANNOT_START_CODE: i32 = 127;
 
-/// Acts as the guard of one server until that has ended with all its descendants.
+/// There is no guard where there are neither groups nor signals. Whoever started us reads that in the server's place.
 #[cfg(not(unix))]
 pub fn run(_args: impl Iterator<Item = OsString>) -> std::process::ExitCode {
-    std::process::ExitCode::FAILURE
+    use std::io::Write as _;
+    let _unheard = writeln!(std::io::stderr(), "{CANNOT_START}there are no guards on this system");
+    std::process::ExitCode::from(u8::try_from(CANNOT_START_CODE).unwrap_or(1))
 }
 
 #[cfg(unix)]
@@ -37,7 +39,9 @@ mod unix {
     use std::collections::HashSet;
     use std::ffi::OsString;
     use std::io::{Read, Write};
-    use std::os::fd::{AsFd, OwnedFd};
+    use std::os::fd::AsFd;
+    #[cfg(target_os = "linux")]
+    use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
     use std::os::unix::process::CommandExt;
     use std::process::{Command, ExitCode};
@@ -221,7 +225,9 @@ mod unix {
     }
 
     fn signal_all(server: Pid, server_lives: bool, signal: Signal) {
-        if server_lives {
+        // Where nothing but the group is known, what the server left behind is still in it. Elsewhere its number may be
+        // another's by now.
+        if server_lives || cfg!(not(target_os = "linux")) {
             let _gone = rustix::process::kill_process_group(server, signal);
         }
         for pid in descendants(server) {

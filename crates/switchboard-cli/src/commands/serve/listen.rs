@@ -12,7 +12,6 @@ use super::super::streams::{self, Streams};
 use super::super::{Context, connection};
 use super::token::{self, From, Token};
 use crate::args::Serve;
-use crate::control::Changes;
 use crate::error::{CommandError, Kind};
 #[cfg(unix)]
 use crate::socket::{self, Claim};
@@ -22,7 +21,11 @@ pub(super) enum Place {
     Stdio,
     Address(TcpListener, Option<Token>),
     #[cfg(unix)]
-    Socket(tokio::net::UnixListener, Claim),
+    Socket {
+        listener: tokio::net::UnixListener,
+        claim: Claim,
+        address: String,
+    },
 }
 
 /// Takes the place that was asked for, before anything is started.
@@ -44,12 +47,13 @@ pub(super) async fn take(context: &Context, serve: &Serve) -> Result<Place, Comm
 
 #[cfg(unix)]
 async fn at_socket(context: &Context, path: &std::path::Path) -> Result<Place, CommandError> {
+    let address = format!("unix:{}", path.display());
     let path = context.env.absolute(path);
     let (listener, claim) = socket::bind(&path).await.map_err(|error| {
         let message = format!("cannot listen on {}: {}", context.env.display(&path), error.message());
         CommandError::usage("cannot-listen", message).hint(error.hint())
     })?;
-    Ok(Place::Socket(listener, claim))
+    Ok(Place::Socket { listener, claim, address })
 }
 
 #[cfg(not(unix))]
@@ -74,14 +78,14 @@ async fn bind(address: &str, token: Option<&Token>) -> Result<TcpListener, Comma
 
 impl Place {
     /// How others would call it.
-    pub(super) fn address(&self, serve: &Serve) -> Option<String> {
+    pub(super) fn address(&self) -> Option<String> {
         match self {
             Self::Stdio => None,
             Self::Address(listener, _) => {
                 listener.local_addr().ok().map(|address| format!("http://{address}/mcp"))
             }
             #[cfg(unix)]
-            Self::Socket(..) => serve.unix.as_ref().map(|path| format!("unix:{}", path.display())),
+            Self::Socket { address, .. } => Some(address.clone()),
         }
     }
 
@@ -94,7 +98,7 @@ impl Place {
         gone: CancellationToken,
     ) -> Result<(), CommandError> {
         let lost = |error: std::io::Error| CommandError::new(Kind::Failed, "input-output", error.to_string());
-        if let Some(address) = self.address(serve) {
+        if let Some(address) = self.address() {
             context.printer.remark(&format!("listening on {address}"));
         }
         let over = async move {
@@ -119,7 +123,7 @@ impl Place {
                 gateway.http(listener, edge, over).await.map_err(lost)
             }
             #[cfg(unix)]
-            Self::Socket(listener, claim) => {
+            Self::Socket { listener, claim, .. } => {
                 let served = gateway.unix(listener, edge(serve, None), over).await.map_err(lost);
                 drop(claim);
                 served
@@ -158,6 +162,8 @@ fn tell(context: &Context, token: Option<&Token>) {
 #[cfg(unix)]
 pub(super) async fn heed_hangups(context: &Context, gateway: &Gateway, gone: &CancellationToken) {
     use tokio::signal::unix::{SignalKind, signal};
+
+    use crate::control::Changes;
     let Ok(mut hangups) = signal(SignalKind::hangup()) else { return };
     let had_terminal = crate::terminal::is_seen();
     while hangups.recv().await.is_some() {

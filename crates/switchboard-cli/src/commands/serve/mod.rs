@@ -57,7 +57,7 @@ pub(super) fn run(context: &Context, serve: &Serve) -> Result<Outcome, CommandEr
             session.clone(),
             Options { names, search: serve.search, profile: serve.profile.clone(), idle },
         );
-        let reachable = Served::gateway(context, &session, &gateway, place.address(serve));
+        let reachable = Served::gateway(context, &session, &gateway, place.address());
         let control = control::open(context, reachable).await;
         let gone = CancellationToken::new();
         let hangups = async {
