@@ -5,7 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from . import gateways, peers
+from . import gateways, peers, residents
 from .measure import driver, peak, process
 
 #: Figures: how they are called, and by what the raw value is divided. `cpu_us` is `cpu` of short things.
@@ -66,12 +66,11 @@ class World:
         command = [peers.bun(), str(peers.OMP / "omp.ts"), *map(str, words)]
         return lambda: driver(command, self.env, self.home)
 
-    def command(self, command, mark=None):
-        """A whole program; its output must bear the mark."""
-        return lambda: {
-            **process(command, self.env, self.home, mark),
-            "rss": peak(command, self.env, self.home),
-        }
+    def command(self, command, mark=None, home=None):
+        """A whole program, in a home of its own if it has one; its output must bear the mark."""
+        home = home or self.home
+        env = {**self.env, "HOME": home}
+        return lambda: {**process(command, env, home, mark), "rss": peak(command, env, home)}
 
 
 def cli(world):
@@ -110,10 +109,18 @@ def cli(world):
     ]
     figures = ["wall", "cpu", "rss"]
     who = lambda rows: [(name, kind, world.command(command, mark)) for name, kind, command, mark in rows]
+    stays = lambda one: lambda: one.turn(lambda command, home: world.command(command, "hello", home)())
+    resident = [
+        ("`true`", "floor", world.command(["true"])),
+        ("switchboard, a gateway", "ours", stays(residents.ours(world))),
+        ("mcp2cli, its daemon", "peer", stays(residents.mcp2cli(world))),
+        ("mcporter, its daemon", "peer", stays(residents.mcporter(world))),
+    ]
     return [
         Case("cli", "version", "`--version`", figures, who(version), rounds=2),
         Case("cli", "list", "List the tools of one server", figures, who(tools), rounds=2),
         Case("cli", "call", "Call one tool of one server", figures, who(call), rounds=2),
+        Case("cli", "resident", "Call one tool of a server that is kept running", figures, resident, rounds=2),
     ]
 
 

@@ -7,12 +7,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::WriteError;
+#[cfg(unix)]
 use crate::replace::again;
 
 /// How long the lock stays free for others after it was ours; whoever waits looks twice as often.
 const POLITENESS: Duration = Duration::from_millis(1);
 
-/// A lock file beside the file; gone when dropped, also when the process dies.
+/// A lock file beside the file. The lock is gone when dropped, also when the process dies.
 #[derive(Debug)]
 pub(super) struct Lock {
     path: PathBuf,
@@ -56,8 +57,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed before it is unlocked, so that nobody else can hold it; a leftover does no harm.
-        drop(again(|| fs::remove_file(&self.path)));
+        remove(&self.path);
         drop(self.file.take());
         // Whoever makes edit after edit would take the lock again before anyone who waits has woken up.
         thread::sleep(POLITENESS);
@@ -73,11 +73,21 @@ fn is_same(file: &File, path: &Path) -> bool {
     }
 }
 
-/// An open file cannot be removed there.
+/// It is removed before it is unlocked, so that nobody else can hold it; a leftover does no harm.
+#[cfg(unix)]
+fn remove(path: &Path) {
+    drop(again(|| fs::remove_file(path)));
+}
+
+/// Nobody removes it there, so it is the one.
 #[cfg(not(unix))]
 fn is_same(_file: &File, _path: &Path) -> bool {
     true
 }
+
+/// Whether the file that is there is the one that is locked cannot be told, so it stays.
+#[cfg(not(unix))]
+fn remove(_path: &Path) {}
 
 #[cfg(test)]
 mod tests {
