@@ -19,6 +19,12 @@ pub(crate) fn client(special: impl Fn(ClientBuilder) -> ClientBuilder) -> Result
     special(builder()).build().or_else(with_ours).map_err(|error| chain(&error))
 }
 
+/// The same for whom nothing is encrypted: reading the certificates of a system takes longer than a call does.
+pub(crate) fn plain_client(special: impl Fn(ClientBuilder) -> ClientBuilder) -> Result<Client, String> {
+    // One, since none is refused.
+    special(builder()).tls_certs_only(roots().take(1)).build().map_err(|error| chain(&error))
+}
+
 fn builder() -> ClientBuilder {
     Client::builder()
         .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))

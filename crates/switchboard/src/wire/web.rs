@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{HeaderMap, LOCATION, WWW_AUTHENTICATE};
-use reqwest::{Client, Method, Response};
-use url::Url;
+use reqwest::{Client, ClientBuilder, Method, Response};
+use url::{Host, Url};
 
 use super::error::{Cause, Step};
 use crate::dial::{self, chain};
@@ -19,10 +19,12 @@ const MOST_REDIRECTS: usize = 5;
 /// How much of an error page is looked at.
 const ERROR_BODY: usize = 64 * 1024;
 
-/// The client, made on first use: a run without remote servers needs no certificates.
+/// The clients, made on first use: a run without remote servers needs no certificates, nor does one whose only remote
+/// server is a gateway on this machine.
 #[derive(Debug, Default)]
 pub struct Web {
     client: OnceLock<Result<Client, String>>,
+    plain: OnceLock<Result<Client, String>>,
 }
 
 /// One request over HTTP.
@@ -35,10 +37,13 @@ pub(crate) struct Ask {
 }
 
 impl Web {
-    fn client(&self) -> Result<&Client, Cause> {
-        let made = self
-            .client
-            .get_or_init(|| dial::client(|builder| builder.tcp_keepalive(Duration::from_secs(30))));
+    fn client(&self, url: &Url) -> Result<&Client, Cause> {
+        let special = |builder: ClientBuilder| builder.tcp_keepalive(Duration::from_secs(30));
+        let made = if is_plain(url) {
+            self.plain.get_or_init(|| dial::plain_client(special))
+        } else {
+            self.client.get_or_init(|| dial::client(special))
+        };
         made.as_ref().map_err(|why| Cause::Unreachable {
             url: "the network".to_owned(),
             step: Step::Tls,
@@ -50,7 +55,8 @@ impl Web {
     ///
     /// The error says in its second half whether anything can have left.
     pub(crate) async fn send(&self, ask: &Ask) -> Result<Response, (Cause, bool)> {
-        let client = self.client().map_err(|cause| (cause, false))?;
+        // Redirects stay with the origin, so the client is the right one for them too.
+        let client = self.client(&ask.url).map_err(|cause| (cause, false))?;
         let mut url = ask.url.clone();
         for _ in 0..=MOST_REDIRECTS {
             let mut request = client.request(ask.method.clone(), url.clone()).headers(ask.headers.clone());
@@ -70,6 +76,17 @@ impl Web {
         let at = redact::url(url.as_str());
         Err((Cause::Redirected { from: redact::url(ask.url.as_str()), to: at }, false))
     }
+}
+
+/// Whether nothing on the way is encrypted. Elsewhere than on this machine a proxy may be, whatever the address says.
+fn is_plain(url: &Url) -> bool {
+    let is_here = match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    };
+    url.scheme() == "http" && is_here
 }
 
 fn redirect(response: &Response) -> Option<Url> {
@@ -185,6 +202,26 @@ mod tests {
             "invalid peer certificate: Expired",
         );
         check("client error (Connect)", "client error (Connect)");
+    }
+
+    #[test]
+    fn only_what_stays_on_this_machine_needs_no_certificates() {
+        let check =
+            |url: &str, expected: bool| assert_eq!(is_plain(&Url::parse(url).unwrap()), expected, "{url}");
+        for here in
+            ["http://127.0.0.1:8000/mcp", "http://localhost/mcp", "http://[::1]:1/", "http://127.9.9.9"]
+        {
+            check(here, true);
+        }
+        for elsewhere in
+            ["https://127.0.0.1/", "https://localhost/", "http://example.com/", "http://10.0.0.1/"]
+        {
+            check(elsewhere, false);
+        }
+        check("http://localhost.example.com/", false);
+        let web = Web::default();
+        assert!(web.client(&Url::parse("http://localhost/").unwrap()).is_ok());
+        assert!(web.plain.get().is_some() && web.client.get().is_none());
     }
 
     #[test]
