@@ -1,6 +1,6 @@
 //! A lock beside a file, for those who know of it.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -67,7 +67,7 @@ impl Drop for Lock {
 #[cfg(unix)]
 fn is_same(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    match (file.metadata(), fs::metadata(path)) {
+    match (file.metadata(), std::fs::metadata(path)) {
         (Ok(ours), Ok(there)) => ours.ino() == there.ino() && ours.dev() == there.dev(),
         _ => false,
     }
@@ -76,7 +76,7 @@ fn is_same(file: &File, path: &Path) -> bool {
 /// It is removed before it is unlocked, so that nobody else can hold it; a leftover does no harm.
 #[cfg(unix)]
 fn remove(path: &Path) {
-    drop(again(|| fs::remove_file(path)));
+    drop(again(|| std::fs::remove_file(path)));
 }
 
 /// Nobody removes it there, so it is the one.
@@ -103,6 +103,7 @@ mod tests {
         assert_eq!(error.code(), "file-locked");
         drop(held);
         drop(Lock::take(&path, Duration::ZERO).unwrap());
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "the lock file stays behind");
+        #[cfg(unix)]
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "the lock file stays behind");
     }
 }
