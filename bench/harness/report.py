@@ -154,14 +154,16 @@ def bound(goal):
 
 def goals(results):
     lines = ["| # | goal | wanted | measured | |", "|---|---|---|---|---|"]
-    notes, counts = [], {}
+    reasons, counts = {}, {}
     for goal, measured, verdict in verdicts(results):
         came = "–" if measured is None else number(measured)
         lines.append(f"| {goal['number']} | {goal['what']} | {bound(goal)} | {came} | {WORDS[verdict]} |")
         counts[verdict] = counts.get(verdict, 0) + 1
         if verdict == "short":
-            notes.append(f"- {goal['number']}, {goal['what']}: {goal.get('shortfall', 'not explained yet')}")
+            # One reason may be that of several goals.
+            reasons.setdefault(goal.get("shortfall", "not explained yet"), []).append(f"{goal['number']}, {goal['what']}")
     told = ", ".join(f"{counts[verdict]} {WORDS[verdict].strip('*')}" for verdict in WORDS if verdict in counts)
+    notes = [f"- {'; '.join(goals)}: {reason}" for reason, goals in reasons.items()]
     why = ["", "What falls short, and why:", "", *notes] if notes else []
     return "\n".join([*lines, "", f"In all: {told}.", *why])
 
