@@ -1,6 +1,6 @@
 //! The whole first half of the pipe in one call: files in, decisions out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::calls::Grants;
@@ -8,10 +8,11 @@ use crate::config::plan::{self, Inputs, Plan};
 use crate::config::settings;
 use crate::config::{Approvals, Options, Server, SetAside, Settings, State, keep};
 use crate::env::{Env, SWITCHBOARD_TRUST, VARIABLES};
+use crate::install;
 use crate::problem::{Code, Problem};
 use crate::resolve;
-use crate::sources;
 use crate::sources::places::Project;
+use crate::sources::{self, Found};
 use crate::spans;
 
 /// Everything there is to know about a person's servers without touching one of them.
@@ -81,11 +82,13 @@ fn look(env: &Env, options: Options) -> Discovery {
 
     let mut problems = std::mem::take(&mut found.problems);
     let files = std::mem::take(&mut found.files);
+    let installed = installed(&found, env);
     let inputs = Inputs {
         settings: &settings,
         approvals: &approvals,
         options: Options { trust_all, ..options },
         project: &project,
+        installed: (install::NAME, &installed),
     };
     let Plan { servers, set_aside, problems: decisions } = plan::plan(found, &inputs);
     problems.extend(setting_problems);
@@ -100,6 +103,14 @@ fn look(env: &Env, options: Options) -> Discovery {
     problems.extend(unreadable_variables(env));
     sort(&mut problems);
     Discovery { servers, shadowed: set_aside, problems, settings, project, files }
+}
+
+/// The files into which `install` put the gateway. Its records are looked at only if there may be such an entry.
+fn installed(found: &Found, env: &Env) -> Vec<PathBuf> {
+    if !found.declarations.iter().any(|declaration| declaration.name == install::NAME) {
+        return Vec::new();
+    }
+    install::records(env).into_iter().map(|record| record.path).collect()
 }
 
 /// Variables of ours that are set to something that is not text.

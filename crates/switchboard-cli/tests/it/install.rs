@@ -169,6 +169,24 @@ fn a_gateway_that_runs_can_be_named_with_a_header() {
     assert!(said.contains("left out, since it is this gateway itself: switchboard"), "{said}");
 }
 
+/// An address does not tell that it is our own; the record of the installation does.
+#[test]
+fn the_gateway_at_an_address_is_not_one_of_the_servers_either() {
+    let sandbox = world();
+    let installed = run(&sandbox, &["install", "--into", "cursor", "--http", "http://127.0.0.1:8090/mcp"]);
+    assert!(installed.contains("--- exit 0") && !installed.contains("trust switchboard"), "{installed}");
+    let listed = run(&sandbox, &["list"]);
+    assert!(!listed.contains("trust switchboard") && !listed.contains("8090"), "{listed}");
+    let all = run(&sandbox, &["list", "--all"]);
+    let line = all.lines().find(|line| line.contains("8090")).unwrap_or_default();
+    assert!(line.contains("filtered"), "{all}");
+    run(&sandbox, &["uninstall", "--from", "cursor"]);
+    // Without the record it is an address like any other.
+    let entry = r#"{"mcpServers": {"switchboard": {"url": "http://127.0.0.1:8090/mcp"}}}"#;
+    sandbox.write("~/.cursor/mcp.json", entry);
+    assert!(run(&sandbox, &["list"]).contains("untrusted"), "it waits like any other");
+}
+
 /// Whenever it is killed, each file is the old one or the new one, and no server is gone from both.
 #[cfg(unix)]
 #[test]

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::{Entry as Slot, HashMap};
+use std::path::PathBuf;
 
 use super::definition;
 use super::filter::{self, Filter};
@@ -178,6 +179,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) approvals: &'a Approvals,
     pub(crate) options: Options,
     pub(crate) project: &'a Project,
+    /// The files of other tools that have the gateway under this name, because we put it there.
+    pub(crate) installed: (&'a str, &'a [PathBuf]),
 }
 
 /// Makes the plan.
@@ -224,7 +227,8 @@ pub(crate) fn plan(found: Found, inputs: &Inputs<'_>) -> Plan {
 fn winners(declarations: &[Declaration], rules: &Rules<'_>) -> Vec<Option<Because>> {
     let mut by_name: HashMap<&str, &Origin> = HashMap::with_capacity(declarations.len());
     let because = declarations.iter().map(|Declaration { name, origin, content, .. }| {
-        let gateway = || is_gateway_of(origin, content).then_some(Because::Gateway);
+        let is_gateway = || is_gateway_of(origin, content) || rules.is_installed(name, origin);
+        let gateway = || is_gateway().then_some(Because::Gateway);
         rules.against(origin).or_else(gateway).or_else(|| match by_name.entry(name) {
             Slot::Occupied(winner) => Some(Because::Shadowed((*winner.get()).clone())),
             Slot::Vacant(slot) => {
@@ -238,8 +242,11 @@ fn winners(declarations: &[Declaration], rules: &Rules<'_>) -> Vec<Option<Becaus
 
 /// Whether another tool's entry starts this program as a gateway. What the user wrote into our own files is meant.
 fn is_gateway_of(origin: &Origin, content: &Result<Box<Declared>, String>) -> bool {
-    let is_theirs = !origin.provider.is_ours() && origin.provider != Provider::Environment;
-    is_theirs && content.as_ref().is_ok_and(|declared| declared.is_gateway())
+    is_theirs(origin) && content.as_ref().is_ok_and(|declared| declared.is_gateway())
+}
+
+fn is_theirs(origin: &Origin) -> bool {
+    !origin.provider.is_ours() && origin.provider != Provider::Environment
 }
 
 /// What keeps whole groups of declarations out.
@@ -260,6 +267,13 @@ impl<'a> Rules<'a> {
             }
         }
         rules
+    }
+
+    /// Whether it is the entry of the gateway that we put there, whatever it says: an address, or another program.
+    fn is_installed(&self, name: &str, origin: &Origin) -> bool {
+        let (own, files) = self.inputs.installed;
+        let is_there = || files.iter().any(|file| origin.path.as_deref() == Some(file));
+        name == own && is_theirs(origin) && is_there()
     }
 
     fn against(&self, origin: &Origin) -> Option<Because> {

@@ -110,11 +110,13 @@ fn say_who_is_left_out(context: &Context, discovery: &Discovery, is_this: &Excep
 
 /// Tells whether a server is the gateway, as agents have it in their files, also under the name `install` gave it.
 fn this(context: &Context) -> Except {
-    let installed = install::records(&context.env);
+    let env = context.env.clone();
     Arc::new(move |server| {
         let path = server.origin.path.as_deref();
-        let is_installed = |record: &install::Record| path == Some(record.path.as_path());
-        is_gateway_entry(server) || (server.name == install::NAME && installed.iter().any(is_installed))
+        let is_this = |record: install::Record| path == Some(record.path.as_path());
+        // Looked at anew: it may be installed while we run.
+        let is_installed = || install::records(&env).into_iter().any(is_this);
+        is_gateway_entry(server) || (server.name == install::NAME && is_installed())
     })
 }
 

@@ -67,10 +67,7 @@ impl Approve {
                 self.state = State::Reason(Editor::default());
                 Turn::Stay
             }
-            key => {
-                self.arguments.key(key, room.width);
-                Turn::Stay
-            }
+            key => self.arguments.turn(key, room.width),
         }
     }
 

@@ -51,6 +51,8 @@ pub(super) enum Dialog {
 pub(super) enum Turn {
     /// It is asked on.
     Stay,
+    /// It is no key of this question.
+    Foreign,
     /// The page is to be opened; it is asked on.
     Open(String),
     /// It is answered; a page may have to be opened.

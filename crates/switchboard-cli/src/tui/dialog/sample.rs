@@ -27,10 +27,7 @@ impl Sample {
         match key {
             Key::Edit(Edit::Char('y' | 'Y')) => Turn::Done(Reply::Sample(true), None),
             Key::Edit(Edit::Char('n' | 'N')) | Key::Escape => Turn::Done(Reply::Sample(false), None),
-            key => {
-                self.request.key(key, room.width);
-                Turn::Stay
-            }
+            key => self.request.turn(key, room.width),
         }
     }
 

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use super::super::keys::Key;
 use super::super::look::{FAINT, Look, PLAIN};
 use super::super::text::{cut, plain_lines, rows};
+use super::Turn;
 
 /// Lines, and how far down somebody looks.
 #[derive(Debug)]
@@ -36,6 +37,11 @@ impl Scroll {
         }
         .min(last);
         true
+    }
+
+    /// The same for a question that has nothing else to do with a key.
+    pub(super) fn turn(&mut self, key: Key, width: usize) -> Turn {
+        if self.key(key, width) { Turn::Stay } else { Turn::Foreign }
     }
 
     /// As many rows as there is room for; the last one says if there is more.

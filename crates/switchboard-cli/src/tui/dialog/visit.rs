@@ -78,7 +78,7 @@ impl Visit {
                 }
                 Key::Edit(Edit::Char('n' | 'N')) => Turn::Done(Reply::Elicit(Answer::Decline), None),
                 Key::Escape => Turn::Done(Reply::Elicit(Answer::Cancel), None),
-                _ => Turn::Stay,
+                _ => Turn::Foreign,
             },
             Kind::Login { pasted } => match key {
                 Key::Escape => Turn::Done(Reply::Visit(Visited::Declined), None),

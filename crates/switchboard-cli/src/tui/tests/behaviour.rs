@@ -129,6 +129,19 @@ fn a_question_does_not_take_what_is_being_typed() {
     assert_eq!(world.model.editor.whole(), "I say");
 }
 
+/// Some letters of a word are answers, and one of them is a yes for good.
+#[test]
+fn a_word_is_no_answer() {
+    for (words, ask) in [("what", small_call()), ("/mcp test", small_call()), ("hey", sample())] {
+        let mut world = World::new(80, 24);
+        world.play(Event::Asked(1, ask));
+        let effects: Vec<_> = words.chars().flat_map(|c| world.after(300).typed(&c.to_string())).collect();
+        assert!(answers(effects).is_empty(), "{words}");
+        assert_eq!((world.model.editor.whole().as_str(), world.model.dialogs.len()), (words, 1));
+        assert_eq!(answers(world.after(900).typed("y")).len(), 1, "after a pause it is an answer again");
+    }
+}
+
 #[test]
 fn a_form_is_sent_when_it_is_right() {
     let mut world = World::new(80, 24);

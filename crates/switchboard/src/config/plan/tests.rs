@@ -44,8 +44,13 @@ fn decide(declarations: Vec<Declaration>) -> Plan {
     let settings = Settings::default();
     let approvals = Approvals::default();
     let project = Project { dir: "/p".into(), ancestors: vec!["/p".into()] };
-    let inputs =
-        Inputs { settings: &settings, approvals: &approvals, options: Options::default(), project: &project };
+    let inputs = Inputs {
+        settings: &settings,
+        approvals: &approvals,
+        options: Options::default(),
+        project: &project,
+        installed: ("switchboard", &[]),
+    };
     plan(Found { declarations, ..Found::default() }, &inputs)
 }
 
