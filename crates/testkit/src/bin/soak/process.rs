@@ -6,6 +6,9 @@ use std::io;
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::Mark;
 
+/// What guards are called: by the small program, as far as the system keeps a name, and by the whole one.
+const GUARDS: [&str; 2] = ["switchboard-gua", "switchboard"];
+
 /// The variable that names the server a process was started for.
 pub(crate) const NAME: &str = "SOAK_SERVER";
 
@@ -73,7 +76,7 @@ pub(crate) fn belongings(mark: &Mark) -> Vec<Belonging> {
         let mut entries = environment.split(|byte| *byte == 0).filter_map(|entry| str::from_utf8(entry).ok());
         let server = entries.find_map(|entry| entry.strip_prefix(NAME)?.strip_prefix('='))?.to_owned();
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-        Some(Belonging { pid, server, is_guard: name.trim() == "switchboard" })
+        Some(Belonging { pid, server, is_guard: GUARDS.contains(&name.trim()) })
     };
     mark.alive().into_iter().filter_map(named).collect()
 }
