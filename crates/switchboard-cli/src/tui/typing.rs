@@ -108,13 +108,12 @@ fn to_question(model: &mut Model, key: Key) -> Vec<Effect> {
     let key = if key == Key::EndOrDelete { Key::Edit(Edit::Delete) } else { key };
     let ticket = asked.ticket;
     match asked.dialog.key(key, &room) {
-        Turn::Stay => Vec::new(),
         // A letter that answers nothing begins a word, and the rest of that word must not answer either.
         Turn::Foreign if matches!(key, Key::Edit(Edit::Char(_))) => {
             asked.is_held = true;
             to_line(model, key)
         }
-        Turn::Foreign => Vec::new(),
+        Turn::Stay | Turn::Foreign => Vec::new(),
         Turn::Open(url) => vec![Effect::Open { ticket, url }],
         Turn::Done(reply, page) => {
             model.dialogs.pop_front();
