@@ -11,7 +11,6 @@ use std::time::Duration;
 use switchboard::connect::Persistence;
 use switchboard::declared::is_gateway;
 use switchboard::host::{Abilities, Host, Reply, Root};
-use switchboard::install;
 use switchboard::json::Json;
 use switchboard::session::{Except, Session};
 use switchboard::sources::watch::FilesChanged;
@@ -30,7 +29,7 @@ pub(super) fn run(context: &Context, serve: &Serve) -> Result<Outcome, CommandEr
             .hint("switchboard serve --only NAME --raw-names"));
     }
     let discovery = context.discover();
-    let is_this = this(context);
+    let is_this: Except = Arc::new(is_gateway_entry);
     for name in &serve.only {
         connection::connectable(&discovery, name)?;
     }
@@ -108,18 +107,7 @@ fn say_who_is_left_out(context: &Context, discovery: &Discovery, is_this: &Excep
     }
 }
 
-/// Tells whether a server is the gateway, as agents have it in their files, also under the name `install` gave it.
-fn this(context: &Context) -> Except {
-    let env = context.env.clone();
-    Arc::new(move |server| {
-        let path = server.origin.path.as_deref();
-        let is_this = |record: install::Record| path == Some(record.path.as_path());
-        // Looked at anew: it may be installed while we run.
-        let is_installed = || install::records(&env).into_iter().any(is_this);
-        is_gateway_entry(server) || (server.name == install::NAME && is_installed())
-    })
-}
-
+/// Whether a server of the user's own files is the gateway. What agents have in theirs was set aside before.
 fn is_gateway_entry(server: &Server) -> bool {
     let Ok(spec) = &server.definition else { return false };
     let Transport::Stdio(stdio) = &spec.transport else { return false };
