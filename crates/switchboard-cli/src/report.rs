@@ -147,6 +147,9 @@ pub(crate) struct Status {
     /// Sessions and gateways that run, with how servers stand there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) running: Vec<serde_json::Value>,
+    /// Files that count for nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) problems: Vec<ProblemRow>,
 }
 
 /// One server's status.

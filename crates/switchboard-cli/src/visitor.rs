@@ -1,6 +1,7 @@
 //! A person at a terminal who logs in with a browser, here or elsewhere.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
+use std::sync::Arc;
 
 use switchboard::Env;
 use switchboard::host::{Abilities, Answer, Elicitation, Headless, Host, Page, Reply, Root, Visited};
@@ -8,6 +9,12 @@ use switchboard::json::Json;
 use switchboard::visible::visible;
 
 use crate::printer::Printer;
+use crate::progress::Progress;
+
+/// What is pasted in vain so often does not come from a person.
+const MOST_PASTES: usize = 100;
+/// A longer line is taken for several. No address of a login is half as long.
+const MOST_BYTES: u64 = 64 * 1024;
 
 /// Whether a browser is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,13 +30,56 @@ pub(crate) struct Visitor {
     printer: Printer,
     browser: Browser,
     headless: Headless,
+    /// What was going on before there was a page to show.
+    before: Option<Arc<Progress>>,
 }
 
 impl Visitor {
     pub(crate) fn new(printer: &Printer, env: &Env, browser: Browser) -> Self {
         let headless = Headless { folders: vec![env.cwd().to_owned()], ..Headless::default() };
-        Self { printer: printer.clone(), browser: where_to(env, browser), headless }
+        Self { printer: printer.clone(), browser: where_to(env, browser), headless, before: None }
     }
+
+    /// This sign of life makes room for the page.
+    pub(crate) fn after(self, progress: &Arc<Progress>) -> Self {
+        Self { before: Some(Arc::clone(progress)), ..self }
+    }
+
+    /// What the person pastes, once it is of this login. Whatever else is pasted is asked for again.
+    async fn pasted(&self, page: &Page) -> Visited {
+        let mut wrong = None;
+        for _ in 0..MOST_PASTES {
+            let Some(text) = line().await else { break };
+            match page.check_pasted(&text) {
+                Ok(()) => {
+                    self.printer.remark("That is the address. Logging in");
+                    return Visited::Pasted(text);
+                }
+                Err(why) => self.printer.urge(&again(&why.to_string(), page)),
+            }
+            wrong = Some(text);
+        }
+        // Somebody pasted, and nothing more comes: the login ends with what is wrong.
+        if let Some(text) = wrong {
+            return Visited::Pasted(text);
+        }
+        self.printer.urge(&format!(
+            "Standard input is closed, so no address can be pasted; waiting for the browser on this machine \
+             (up to {} minutes, Ctrl-C stops)",
+            minutes()
+        ));
+        std::future::pending().await
+    }
+}
+
+/// What is wrong with a paste, and what to paste instead. It repeats nothing of the paste.
+fn again(why: &str, page: &Page) -> String {
+    let home = visible(&page.redirect);
+    format!("That does not help: {why}. Paste the whole address the browser ended at; it begins with {home}")
+}
+
+const fn minutes() -> u64 {
+    Page::PATIENCE.as_secs() / 60
 }
 
 /// A machine without a screen has no browser to open.
@@ -58,6 +108,9 @@ impl Host for Visitor {
     }
 
     fn visit(&self, page: Page) -> Reply<'_, Visited> {
+        if let Some(before) = &self.before {
+            before.end();
+        }
         let say = |line: &str| self.printer.urge(line);
         say(&format!("Log in to \"{}\" at {}", visible(&page.server), visible(&page.issuer)));
         if !page.new_scopes.is_empty() {
@@ -75,31 +128,39 @@ impl Host for Visitor {
                 "Waiting for you to come back. From another machine, paste the address the browser ended at.",
             );
         } else {
-            say("Then, unless it comes back here by itself, paste the address the browser ended at:");
+            say(&format!(
+                "Waiting up to {} minutes. Unless it comes back here by itself, paste the address the browser \
+                 ended at:",
+                minutes()
+            ));
         }
-        Box::pin(pasted())
+        Box::pin(async move { self.pasted(&page).await })
     }
 }
 
-/// One line of the person; for ever if there is none.
-async fn pasted() -> Visited {
+/// One line of the person that is not empty; nothing where the input ends.
+async fn line() -> Option<String> {
     let (sender, line) = tokio::sync::oneshot::channel();
     // A thread that nobody waits for: reading from a terminal cannot be given up.
     std::thread::spawn(move || {
-        let mut line = String::new();
-        loop {
-            line.clear();
-            match std::io::stdin().lock().read_line(&mut line) {
-                Ok(0) | Err(_) => return,
-                Ok(_) if line.trim().is_empty() => {}
-                Ok(_) => break,
-            }
+        if let Some(line) = next_line(&mut std::io::stdin().lock()) {
+            let _nobody = sender.send(line);
         }
-        let _nobody = sender.send(line.trim().to_owned());
     });
-    match line.await {
-        Ok(line) => Visited::Pasted(line),
-        Err(_) => std::future::pending().await,
+    line.await.ok()
+}
+
+/// What is no text is a line too: a wrong one.
+fn next_line(input: &mut impl BufRead) -> Option<String> {
+    loop {
+        let mut line = Vec::new();
+        if !matches!(input.by_ref().take(MOST_BYTES).read_until(b'\n', &mut line), Ok(1..)) {
+            return None;
+        }
+        let line = String::from_utf8_lossy(&line);
+        if !line.trim().is_empty() {
+            return Some(line.trim().to_owned());
+        }
     }
 }
 
@@ -113,4 +174,24 @@ fn open(url: &str) -> bool {
     let mut options = webbrowser::BrowserOptions::new();
     options.with_suppress_output(true);
     webbrowser::open_browser_with_options(webbrowser::Browser::Default, url, &options).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_one_by_one_whatever_is_in_them() {
+        let long = "x".repeat(100_000);
+        let text = [&b"\n  one \r\n\n \t\n\xff\xfe\ntwo\n"[..], long.as_bytes()].concat();
+        let mut input = text.as_slice();
+        let mut next = || next_line(&mut input);
+        assert_eq!(next().as_deref(), Some("one"));
+        assert_eq!(next().as_deref(), Some("\u{fffd}\u{fffd}"));
+        assert_eq!(next().as_deref(), Some("two"));
+        // An endless line is not kept whole.
+        assert_eq!(next().map(|line| line.len()), Some(65_536));
+        assert_eq!(next().map(|line| line.len()), Some(34_464));
+        assert_eq!(next(), None);
+    }
 }

@@ -9,7 +9,7 @@ use crate::config::settings;
 use crate::config::{Approvals, Options, Server, SetAside, Settings, State, keep};
 use crate::env::{Env, SWITCHBOARD_TRUST, VARIABLES};
 use crate::install;
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Problem, Severity};
 use crate::resolve;
 use crate::sources::places::Project;
 use crate::sources::{self, Found};
@@ -52,7 +52,12 @@ impl Discovery {
         self.spoilt().find(|problem| !was_spoilt(problem))
     }
 
-    /// Why files count for nothing.
+    /// Why files count for nothing. An empty one is missed by nobody.
+    pub fn lost_files(&self) -> impl Iterator<Item = &Problem> {
+        self.spoilt().filter(|problem| problem.severity() == Severity::Error)
+    }
+
+    /// Why files count for nothing, the empty ones too.
     fn spoilt(&self) -> impl Iterator<Item = &Problem> {
         self.problems.iter().filter(|problem| problem.code.spoils_the_file())
     }

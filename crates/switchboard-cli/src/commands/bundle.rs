@@ -49,7 +49,7 @@ pub(super) fn write(
     let bundle = Bundle {
         about: About::of(env),
         servers: list::rows(discovery, true),
-        status: status::rows(context, &[])?,
+        status: status::rows(context, &[])?.1,
         problems: problems.iter().map(ProblemRow::from).collect(),
         read: discovery.files.iter().map(|file| env.display(file)).collect(),
         variables: variables(env),

@@ -47,13 +47,14 @@ fn find_and_perform(
     };
     if let Some(server) = &call.server {
         let servers = [server.clone()];
-        online::check(context, &servers)?;
+        online::say_what_is_lost(context, &online::check(context, &servers)?);
         online::with_session(context, online::options(context, &servers), Wait::Correct, work)?;
         return Ok(Outcome::Done);
     }
     let likely = likely(context, &call.tool);
     trust::offer_new(context, &likely)?;
     let discovery = context.discover();
+    online::say_what_is_lost(context, &discovery);
     let (ready, others): (Vec<String>, Vec<String>) = likely
         .into_iter()
         .partition(|name| discovery.server(name).is_some_and(|server| server.state() == State::Enabled));

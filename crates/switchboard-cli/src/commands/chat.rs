@@ -32,7 +32,7 @@ const LONGEST_PROMPT: u64 = 16 << 20;
 pub(super) fn run(context: &Context, chat: &Chat) -> Result<Outcome, CommandError> {
     let Some(prompt) = prompt(chat)? else { return interactive(context, chat) };
     let chosen = chosen(context, chat)?;
-    online::check(context, &chat.only)?;
+    online::say_what_is_lost(context, &online::check(context, &chat.only)?);
     let mut options = online::options(context, &chat.only);
     options.persistence = Persistence::KeepTrying;
     // Nobody is there to ask: patterns answer, and what none of them allows is denied.

@@ -4,6 +4,7 @@ use switchboard::{Discovery, Provider, Severity, State};
 
 use switchboard::config::Because;
 
+use super::online::MOST_PROBLEMS;
 use super::{ADD_ONE, Context, Outcome, s};
 use crate::error::CommandError;
 use crate::printer::{BAD, FAINT, GOOD, STRONG, Volume, WAITING};
@@ -12,8 +13,6 @@ use crate::table::{Cell, Table};
 
 /// With so many columns left, there is room for the command or address.
 const ROOM: usize = 24;
-/// More problems than this are counted, not shown.
-const MOST_PROBLEMS: usize = 8;
 
 pub(super) fn run(context: &Context, all: bool) -> Result<Outcome, CommandError> {
     let discovery = context.discover();

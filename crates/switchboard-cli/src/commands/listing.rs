@@ -49,6 +49,7 @@ pub(super) fn run(
         if !known.is_empty() {
             context.printer.remark(&format!("As of last time: {}", known.join(", ")));
         }
+        online::say_what_is_lost(context, &discovery);
         if servers.is_empty() {
             online::say_who_waits(context, &discovery);
         }
@@ -75,6 +76,7 @@ pub(super) fn run(
         })?;
         say_who_is_late(context, session);
         online::say_errors(context, &errors);
+        online::say_what_is_lost(context, &discovery);
         if servers.is_empty() {
             online::say_who_waits(context, &discovery);
         }

@@ -17,28 +17,35 @@ use switchboard::{Discovery, Env, Explain, ServerSpec, Transport};
 use super::{Context, Outcome, connection, online, test};
 use crate::args::Reauth;
 use crate::error::{CommandError, Kind};
+use crate::progress::Progress;
 use crate::report::{LoggedIn, LoginRow};
 use crate::terminal;
 use crate::visitor::{Browser, Visitor};
 
 /// Logs in, whatever was there before.
 pub(super) fn reauth(context: &Context, args: &Reauth) -> Result<Outcome, CommandError> {
-    let options = options(context, &args.name, |spec| {
+    let progress = progress(context, &args.name);
+    let options = options(context, &args.name, &progress, |spec| {
         // Nobody is asked where a program logs in as itself.
         let is_alone = spec.conduct.oauth.as_ref().is_some_and(|oauth| oauth.is_alone());
         browser(args.no_browser || is_alone)
     })?;
     let scopes = args.scope.iter().flat_map(|scope| scope.split_whitespace()).map(str::to_owned).collect();
     let wishes = Wishes { scopes };
-    let facts = in_session(context, options, async |session| login(session, &args.name, &wishes).await)?;
+    let facts = in_session(context, options, &progress, async |session| {
+        progress.say(format!("asking where to log in to \"{}\"", args.name));
+        login(session, &args.name, &wishes).await
+    })?;
     told(context, &args.name, &facts)?;
     Ok(Outcome::Done)
 }
 
 /// Forgets a login.
 pub(super) fn unauth(context: &Context, name: &str) -> Result<Outcome, CommandError> {
-    let options = options(context, name, |_| Ok(Browser::Elsewhere))?;
-    let was_there = in_session(context, options, async |session| {
+    let progress = progress(context, name);
+    let options = options(context, name, &progress, |_| Ok(Browser::Elsewhere))?;
+    let was_there = in_session(context, options, &progress, async |session| {
+        progress.say(format!("logging out of \"{name}\""));
         session.logout(name).await.map_err(|why| error(name, &why))
     })?;
     told_out(context, name, was_there)?;
@@ -202,16 +209,22 @@ fn browser(no_browser: bool) -> Result<Browser, CommandError> {
         .hint("with --no-browser the address is printed, and read back"))
 }
 
+/// Shown until there is a page to show.
+fn progress(context: &Context, name: &str) -> Arc<Progress> {
+    Arc::new(Progress::new(&format!("connecting to \"{name}\""), &context.printer))
+}
+
 fn options(
     context: &Context,
     name: &str,
+    progress: &Arc<Progress>,
     browser: impl FnOnce(&ServerSpec) -> Result<Browser, CommandError>,
 ) -> Result<Options, CommandError> {
     let discovery = context.discover();
     let browser = browser(logs_in(&discovery, name)?)?;
     let mut options = online::options(context, &[name.to_owned()]);
     options.persistence = Persistence::OneShot;
-    options.host = Arc::new(Visitor::new(&context.printer, &context.env, browser));
+    options.host = Arc::new(Visitor::new(&context.printer, &context.env, browser).after(progress));
     Ok(options)
 }
 
@@ -228,9 +241,10 @@ pub(crate) fn logs_in<'d>(discovery: &'d Discovery, name: &str) -> Result<&'d Se
 fn in_session<T>(
     context: &Context,
     options: Options,
+    progress: &Progress,
     work: impl AsyncFnOnce(&Session) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
-    connection::block_on(async {
+    connection::block_on(progress.during(async {
         let session = Session::start(options).await;
         // What it says when it refuses us names where to log in.
         session.settled(None).await;
@@ -240,7 +254,7 @@ fn in_session<T>(
         };
         session.shutdown().await;
         done
-    })?
+    }))?
 }
 
 pub(crate) async fn login(session: &Session, name: &str, wishes: &Wishes) -> Result<Facts, CommandError> {

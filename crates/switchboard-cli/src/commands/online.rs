@@ -15,6 +15,8 @@ use crate::error::CommandError;
 use crate::progress::Progress;
 use crate::report::ErrorRow;
 
+/// More problems than this are counted, not shown.
+pub(super) const MOST_PROBLEMS: usize = 8;
 /// Somebody who changed something waits so long for what comes of it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -42,15 +44,15 @@ pub(super) enum Wait {
 }
 
 /// Asks about new servers where somebody can be asked; then refuses names that are nowhere, and servers that may not be
-/// connected to.
-pub(super) fn check(context: &Context, servers: &[String]) -> Result<(), CommandError> {
+/// connected to. Gives what was found.
+pub(super) fn check(context: &Context, servers: &[String]) -> Result<Discovery, CommandError> {
     trust::offer_new(context, servers)?;
     let discovery = context.discover();
     for name in servers {
         discovery.server(name).ok_or_else(|| unknown_server(&discovery, name))?;
         connection::connectable(&discovery, name)?;
     }
-    Ok(())
+    Ok(discovery)
 }
 
 /// Does the work with the servers it is likely about; with all, if that leads nowhere.
@@ -235,6 +237,12 @@ pub(crate) fn who_failed(session: &Session) -> Option<String> {
     let first = failed.first()?;
     let word = shell_word(first);
     Some(format!("not asked, since it does not work: {}; see switchboard test {word}", failed.join(", ")))
+}
+
+/// Says which files count for nothing: what stands in them is missing from whatever is shown or used.
+pub(crate) fn say_what_is_lost(context: &Context, discovery: &Discovery) {
+    let lost: Vec<_> = discovery.lost_files().collect();
+    context.printer.problems(&lost, &context.env, MOST_PROBLEMS);
 }
 
 /// Says who waits for approval.

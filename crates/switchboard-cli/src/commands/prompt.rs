@@ -25,7 +25,7 @@ pub(super) fn run(
         Some(server) => vec![server.to_owned()],
         None => likely(context, name),
     };
-    online::check(context, &servers)?;
+    online::say_what_is_lost(context, &online::check(context, &servers)?);
     let work = async |session: &Session, progress: &Progress| {
         let (server, name) = owner(session, name, server).await?;
         progress.say(format!("getting {name} from {server}"));

@@ -20,7 +20,7 @@ pub(super) fn run(context: &Context, uri: &str, server: Option<&str>) -> Result<
         // If it is known from last time, only its server need be started.
         None => owners(&session::cached(&online::options(context, &[])).1, uri),
     };
-    online::check(context, &servers)?;
+    online::say_what_is_lost(context, &online::check(context, &servers)?);
     let work = async |session: &Session, progress: &Progress| {
         let server = match server {
             Some(server) => server.to_owned(),

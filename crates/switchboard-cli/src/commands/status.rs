@@ -1,6 +1,7 @@
 //! `status`: could each server start? Looks, never connects.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use switchboard::catalog::Catalog;
@@ -9,6 +10,7 @@ use switchboard::connect::Freshness;
 use switchboard::declared::Auth;
 use switchboard::resolve::{self, Program, Subject, find_program};
 use switchboard::visible::{excerpt, shell_word};
+use switchboard::wire::LastFault;
 use switchboard::{Discovery, Env, Server, ServerSpec, State, session};
 
 use super::running::{self, Running};
@@ -17,35 +19,57 @@ use crate::age::age;
 use crate::control::Reply;
 use crate::error::CommandError;
 use crate::printer::{BAD, FAINT, GOOD, STRONG, WAITING};
-use crate::report::{Status, StatusRow};
+use crate::report::{ProblemRow, Status, StatusRow};
 use crate::table::{Cell, Table};
 
 const READY: &str = "ready";
 const NEEDS_LOGIN: &str = "needs login";
+const FAILED: &str = "failed";
 
-/// How each of these servers could start, or all.
-pub(super) fn rows(context: &Context, names: &[String]) -> Result<Vec<StatusRow>, CommandError> {
-    let (discovery, catalog) = session::cached(&online::options(context, &[]));
+/// What is known of a server from last time.
+struct LastTime<'a> {
+    /// What it offered, in words.
+    seen: Option<&'a String>,
+    /// Why it did not work.
+    fault: Option<&'a LastFault>,
+    now: SystemTime,
+}
+
+/// What was found, and how each of these servers could start, or all.
+pub(super) fn rows(
+    context: &Context,
+    names: &[String],
+) -> Result<(Arc<Discovery>, Vec<StatusRow>), CommandError> {
+    let options = online::options(context, &[]);
+    let (discovery, catalog) = session::cached(&options);
     for name in names {
         if discovery.server(name).is_none() {
             return Err(unknown_server(&discovery, name));
         }
     }
-    let seen = seen(&catalog, SystemTime::now());
+    let now = SystemTime::now();
+    let (seen, faults) = (seen(&catalog, now), session::last_faults(&options, &discovery));
     let servers = discovery.servers.iter().filter(|server| names.is_empty() || names.contains(&server.name));
-    let row = |server: &Server| row(server, &discovery, &context.env, seen.get(server.name.as_str()));
-    Ok(servers.map(row).collect())
+    let row = |server: &Server| {
+        let name = server.name.as_str();
+        let last_time = LastTime { seen: seen.get(name), fault: faults.get(name), now };
+        row(server, &discovery, &context.env, &last_time)
+    };
+    let rows = servers.map(row).collect();
+    Ok((discovery, rows))
 }
 
 pub(super) fn run(context: &Context, names: &[String]) -> Result<Outcome, CommandError> {
-    let servers = rows(context, names)?;
+    let (discovery, servers) = rows(context, names)?;
     let mut running = running::standing(context);
     for answer in &mut running.answers {
         if let Reply::Status(standing) = &mut answer.reply {
             standing.servers.retain(|row| names.is_empty() || names.contains(&row.name));
         }
     }
-    let report = Status { servers, running: running.answers.iter().map(running::flat).collect() };
+    let problems = discovery.lost_files().map(ProblemRow::from).collect();
+    let running_rows = running.answers.iter().map(running::flat).collect();
+    let report = Status { servers, running: running_rows, problems };
     if context.printer.json {
         context.printer.json(&report)?;
         return Ok(Outcome::Done);
@@ -53,6 +77,7 @@ pub(super) fn run(context: &Context, names: &[String]) -> Result<Outcome, Comman
     if report.servers.is_empty() {
         context.printer.remark("No servers found.");
         context.printer.remark(ADD_ONE);
+        online::say_what_is_lost(context, &discovery);
         return Ok(Outcome::Done);
     }
     let mut table = Table::new(&[("NAME", 12), ("STATUS", 14), ("DETAIL", 16)]).keep(2).wrap_last();
@@ -72,11 +97,13 @@ pub(super) fn run(context: &Context, names: &[String]) -> Result<Outcome, Comman
     context.printer.data(&table.lines(context.printer.width))?;
     context.printer.remark("");
     context.printer.remark(&summary(&report.servers));
-    live(context, &running)
+    live(context, &running)?;
+    online::say_what_is_lost(context, &discovery);
+    Ok(Outcome::Done)
 }
 
 /// Sessions and gateways that run, a line each.
-fn live(context: &Context, running: &Running) -> Result<Outcome, CommandError> {
+fn live(context: &Context, running: &Running) -> Result<(), CommandError> {
     let mut lines = Vec::new();
     for answer in &running.answers {
         let Reply::Status(standing) = &answer.reply else { continue };
@@ -104,13 +131,13 @@ fn live(context: &Context, running: &Running) -> Result<Outcome, CommandError> {
     for pid in &running.silent {
         context.printer.remark(&format!("process {pid} does not answer"));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// How many of each there are.
 fn summary(rows: &[StatusRow]) -> String {
     let mut parts = Vec::new();
-    for status in [READY, NEEDS_LOGIN, "untrusted", "disabled", "invalid"] {
+    for status in [READY, FAILED, NEEDS_LOGIN, "untrusted", "disabled", "invalid"] {
         match rows.iter().filter(|row| row.status == status).count() {
             0 => {}
             n if n > 1 && status == NEEDS_LOGIN => parts.push(format!("{n} need login")),
@@ -139,14 +166,14 @@ fn seen(catalog: &Catalog, now: SystemTime) -> BTreeMap<&str, String> {
     counts.into_iter().map(|(server, seen)| (server, words(seen))).collect()
 }
 
-fn row(server: &Server, discovery: &Discovery, env: &Env, seen: Option<&String>) -> StatusRow {
+fn row(server: &Server, discovery: &Discovery, env: &Env, last_time: &LastTime<'_>) -> StatusRow {
     let word = shell_word(&server.name);
     let (status, detail) = match (server.state(), &server.definition) {
         (State::Disabled, _) => ("disabled".to_owned(), Some(format!("switchboard enable {word}"))),
         (State::Untrusted, _) => ("untrusted".to_owned(), Some(format!("switchboard trust {word}"))),
         (State::Invalid, Err(reason)) => ("invalid".to_owned(), Some(reason.clone())),
         (State::Invalid, Ok(_)) | (State::Enabled, Err(_)) => ("invalid".to_owned(), None),
-        (State::Enabled, Ok(spec)) => readiness(server, spec, discovery, env, seen),
+        (State::Enabled, Ok(spec)) => readiness(server, spec, discovery, env, last_time),
     };
     StatusRow { name: server.name.clone(), status, detail }
 }
@@ -157,7 +184,7 @@ fn readiness(
     spec: &ServerSpec,
     discovery: &Discovery,
     env: &Env,
-    seen: Option<&String>,
+    last_time: &LastTime<'_>,
 ) -> (String, Option<String>) {
     let missing = missing(server, spec, env);
     let place = match &spec.transport {
@@ -180,7 +207,8 @@ fn readiness(
             let subject = Subject { name, spec, origin, project: &discovery.project, token: None };
             match login::status(name, login::standing(env, &subject)) {
                 Some((NEEDS_LOGIN, detail)) => return (NEEDS_LOGIN.to_owned(), Some(detail)),
-                // Who is logged in matters more than what was seen last time.
+                // Who is logged in matters more than what was seen last time. It may have been before the login.
+                Some(_) if last_time.fault.is_some_and(|fault| !fault.needs_login) => None,
                 Some((_, detail)) => return (READY.to_owned(), missing.or(Some(detail))),
                 None => Some(switchboard::redact::url(endpoint.url.raw())),
             }
@@ -192,7 +220,20 @@ fn readiness(
         }
         _ => {}
     }
-    (READY.to_owned(), missing.or_else(|| seen.cloned()).or(place))
+    match last_time.fault {
+        Some(fault) => not_working(server, fault, last_time.now),
+        None => (READY.to_owned(), missing.or_else(|| last_time.seen.cloned()).or(place)),
+    }
+}
+
+/// Of a server that did not work when it was last tried.
+fn not_working(server: &Server, fault: &LastFault, now: SystemTime) -> (String, Option<String>) {
+    let when = age(fault.at, now).map_or("just now".to_owned(), |age| format!("{age} ago"));
+    if fault.needs_login {
+        let how = format!("switchboard reauth {}", shell_word(&server.name));
+        return (NEEDS_LOGIN.to_owned(), Some(format!("it asked for a login {when}: {how}")));
+    }
+    (FAILED.to_owned(), Some(format!("{when}: {}", fault.message)))
 }
 
 /// What cannot be filled in.

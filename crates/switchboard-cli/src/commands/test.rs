@@ -10,11 +10,11 @@ use switchboard::resolve::{Launch, Subject};
 use switchboard::secret::Secrets;
 use switchboard::sources::places::Project;
 use switchboard::visible::{excerpt, visible};
-use switchboard::wire::{Cause, Ending, Era, Memory, Obstacle, Step, Steps, Trace};
-use switchboard::{Explain, Origin, Problem, Provider, Scope};
+use switchboard::wire::{Cause, Ending, Era, Memory, Step, Steps, Trace};
+use switchboard::{Explain, Origin, Provider, Scope};
 
 use super::connection::{self, Wishes, connectable};
-use super::{Context, Outcome, add, login, trust};
+use super::{Context, Outcome, add, login, online, trust};
 use crate::args::{Add, Test};
 use crate::error::{CommandError, Kind};
 use crate::printer::{BAD, FAINT, GOOD, STRONG, problem_lines};
@@ -33,6 +33,7 @@ pub(super) fn run(context: &Context, test: Test) -> Result<Outcome, CommandError
     let timeout = test.timeout.map(Limit::from_millis).or(discovery.settings.timeout_override);
     let trace = test.trace.as_deref().map(|path| open_trace(context, path)).transpose()?;
     if let Some(name) = &test.name {
+        online::say_what_is_lost(context, &discovery);
         let (server, spec) = connectable(&discovery, name)?;
         let subject =
             Subject { name, spec, origin: &server.origin, project: &discovery.project, token: None };
@@ -220,7 +221,7 @@ pub(super) fn failure(subject: &Subject<'_>, launch: &Launch, seen: &Examination
 fn hint(subject: &Subject<'_>, launch: &Launch, seen: &Examination) -> Option<String> {
     let error = seen.error.as_ref()?;
     let word = switchboard::visible::shell_word(subject.name);
-    if let Some(problem) = likely_cause(seen) {
+    if let Some(problem) = error.likely_cause(&seen.problems) {
         let what = problem.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
         return Some(format!("likely because {}{what}", problem.message));
     }
@@ -244,22 +245,6 @@ fn hint(subject: &Subject<'_>, launch: &Launch, seen: &Examination) -> Option<St
         ),
         _ => error.hint(),
     }
-}
-
-/// The problem that explains a refusal or a failed start.
-fn likely_cause(seen: &Examination) -> Option<&Problem> {
-    let may_explain = matches!(
-        &seen.error.as_ref()?.cause,
-        Cause::Exited { .. }
-            | Cause::Closed
-            | Cause::Start { .. }
-            | Cause::Timeout { .. }
-            | Cause::Unauthorized { .. }
-            | Cause::Http { .. }
-            | Cause::Rpc(_)
-            | Cause::Unreachable { step: Obstacle::Dns, .. }
-    );
-    seen.problems.first().filter(|_| may_explain)
 }
 
 fn report(subject: &Subject<'_>, launch: &Launch, seen: &Examination) -> TestReport {

@@ -5,6 +5,7 @@ use switchboard::visible::excerpt;
 use switchboard::{Code, Problem};
 
 use super::listing::{self, Lists, Shown};
+use super::online::MOST_PROBLEMS;
 use super::{ADD_ONE, Context, Outcome, s};
 use crate::args::Listing;
 use crate::error::CommandError;
@@ -23,10 +24,11 @@ fn show(context: &Context, listing: &Listing, shown: &Shown<'_>) -> Result<(), C
     let catalog = shown.catalog;
     if context.printer.json {
         let tools = catalog.tools.iter().map(ToolRow::from).collect();
-        // Who waits for approval is missing from the list, and must be seen to be.
+        // Who waits for approval is missing from the list, and must be seen to be. So is what stands in a broken file.
         let waits = |problem: &&Problem| problem.code == Code::Untrusted && listing.servers.is_empty();
         let untrusted = shown.discovery.problems.iter().filter(waits);
-        let problems = catalog.problems.iter().chain(untrusted).map(ProblemRow::from).collect();
+        let missing = shown.discovery.lost_files().chain(untrusted);
+        let problems = catalog.problems.iter().chain(missing).map(ProblemRow::from).collect();
         context.printer.json(&Toolbox { tools, errors: &shown.errors, problems })?;
         return Ok(());
     }
@@ -44,7 +46,7 @@ fn show(context: &Context, listing: &Listing, shown: &Shown<'_>) -> Result<(), C
         context.printer.remark(&format!("{n} tool{} of {m} server{}", s(n), s(m)));
     }
     let problems: Vec<_> = catalog.problems.iter().collect();
-    let most = if context.printer.volume == Volume::Verbose { usize::MAX } else { 8 };
+    let most = if context.printer.volume == Volume::Verbose { usize::MAX } else { MOST_PROBLEMS };
     context.printer.problems(&problems, &context.env, most);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `/approve`: which calls are asked about, what was said yes to for longer, and rules for that.
 
-use switchboard::calls::{By, Decision, GrantKind, Ruling, Standing};
+use switchboard::calls::{Decision, GrantKind, Ruling, Standing};
 use switchboard::catalog::Entry;
 use switchboard::config::edit::SettingsFile;
 use switchboard::config::settings::Rule;
@@ -36,12 +36,24 @@ const fn meaning(rule: Option<Rule>) -> &'static str {
     }
 }
 
+/// Why a tool that would be asked about is not: what somebody said for longer.
+fn yes(decision: &Decision, grants: &[Grant], entry: &Entry) -> Option<&'static str> {
+    let covers = |grant: &&Grant| {
+        grant.server == entry.server && grant.tool == entry.tool.name && grant.standing == Standing::Holds
+    };
+    let grant = grants.iter().find(covers).filter(|_| *decision == Decision::Ask)?;
+    Some(match grant.kind {
+        GrantKind::Session => "runs: you said yes for this session",
+        GrantKind::Always => "runs: you said yes for good",
+    })
+}
+
 /// What happens when the model calls a tool, in words.
 pub(super) fn words(session: &Session, entry: &Entry) -> String {
     let Ruling { decision, by } = session.explain(entry);
     let now = match decision {
         Decision::Run => "runs without asking",
-        Decision::Ask => "you are asked",
+        Decision::Ask => yes(&decision, &session.grants(), entry).unwrap_or("you are asked"),
         Decision::Deny { .. } => "never runs",
     };
     format!("{now} ({}: {})", word(by.rule()), by.place())
@@ -98,8 +110,9 @@ fn show<F: Front>(turn: &Turn<'_, F>, text: Option<&str>) -> Result<(), CommandE
     let mut table = Table::new(&[("TOOL", 20), ("RULE", 6), ("MEANS", 20), ("FROM", 10)]).keep(2);
     let entries: Vec<&Entry> =
         catalog.tools.iter().filter(|entry| is_meant(&entry.server, &entry.tool.name)).collect();
+    let grants = turn.session.grants();
     for entry in &entries {
-        table.row(row(entry, turn.session.explain(entry).by));
+        table.row(row(entry, turn.session.explain(entry), &grants));
     }
     let printer = &turn.context.printer;
     if entries.is_empty() {
@@ -107,7 +120,6 @@ fn show<F: Front>(turn: &Turn<'_, F>, text: Option<&str>) -> Result<(), CommandE
     } else {
         printer.data(&table.lines(printer.width))?;
     }
-    let grants = turn.session.grants();
     for grant in grants.iter().filter(|grant| is_meant(&grant.server, &grant.tool)) {
         printer.remark(&granted(grant));
     }
@@ -117,18 +129,19 @@ fn show<F: Front>(turn: &Turn<'_, F>, text: Option<&str>) -> Result<(), CommandE
     Ok(())
 }
 
-fn row(entry: &Entry, by: By) -> Vec<Cell> {
+fn row(entry: &Entry, Ruling { decision, by }: Ruling, grants: &[Grant]) -> Vec<Cell> {
     let rule = by.rule();
+    let yes = yes(&decision, grants, entry);
     let style = match rule {
-        Some(Rule::Auto | Rule::Writes) => WAITING,
-        Some(Rule::Never) => GOOD,
+        Some(Rule::Auto | Rule::Writes) if yes.is_none() => WAITING,
+        Some(Rule::Auto | Rule::Writes | Rule::Never) => GOOD,
         Some(Rule::Deny) | None => BAD,
     };
     let name = format!("{}/{}", entry.server, entry.tool.name);
     vec![
         Cell::styled(excerpt(&name, 100), STRONG),
         Cell::styled(word(rule), style),
-        Cell::new(meaning(rule)),
+        Cell::new(yes.unwrap_or_else(|| meaning(rule))),
         Cell::styled(by.place(), FAINT),
     ]
 }

@@ -94,6 +94,21 @@ fn a_missing_secret_is_named_as_the_likely_cause() {
 }
 
 #[test]
+fn a_header_is_not_blamed_for_an_address_nobody_knows() {
+    let sandbox = Sandbox::new();
+    let lost = json!({"url": "http://no-such-host.invalid/mcp", "headers": {"X-Key": "!false"}});
+    let unset = json!({"url": "http://${NO_SUCH_HOST}.invalid/mcp", "headers": {"X-Key": "!false"}});
+    let servers = json!({"lost": lost, "unset": unset});
+    sandbox.write("~/.switchboard/mcp.json", json!({"mcpServers": servers}).to_string());
+    for command in ["test", "tools"] {
+        let seen = run(&sandbox, &[command, "lost"]);
+        assert!(seen.contains("exit 4") && !seen.contains("likely because"), "{seen}");
+        let seen = run(&sandbox, &[command, "unset"]);
+        assert!(!seen.contains("likely because `headers"), "{seen}");
+    }
+}
+
+#[test]
 fn what_may_not_be_connected_to_is_not() {
     let (sandbox, _own) = with_server(json!({}));
     let script = Fake::script(json!({}));

@@ -187,6 +187,7 @@ fn a_call_is_asked_about_as_the_rules_say() {
     seat.ask("/call --ask demo/echo text=three", "Number [4]:");
     seat.ask("2", "\nthree\n");
     seat.ask("/call --ask demo/echo text=four", "\nfour\n");
+    seat.ask("/approve demo/echo", "runs: you said yes for this session");
     seat.ask("/approve", "demo/echo: you said yes for this session");
     seat.ask("/approve demo/echo deny", "demo/echo: never runs (~/.switchboard/settings.json)");
     seat.ask("/call demo/echo text=five", "the settings deny `echo` of `demo`");

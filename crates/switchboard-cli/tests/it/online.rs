@@ -248,3 +248,25 @@ fn what_was_not_approved_is_not_started_and_is_named() {
     assert!(other.log().is_empty());
     assert!(run(&sandbox, &["tools", "--trust"]).contains("mcp_stranger_echo"));
 }
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_by_whatever_uses_servers() {
+    let (sandbox, _script) = world(json!({}), &json!({}));
+    sandbox.write("~/.switchboard/.mcp.json", "{ not json");
+    for args in [
+        &["tools"][..],
+        &["tools", "--cached"],
+        &["resources"],
+        &["call", "fake/echo", "text=x"],
+        &["call", "echo", "--server", "fake", "text=x"],
+        &["test", "fake"],
+        &["status"],
+    ] {
+        let seen = run(&sandbox, args);
+        assert_eq!(seen.matches("[syntax-error]").count(), 1, "{args:?} {seen}");
+        assert!(seen.contains("~/.switchboard/.mcp.json line 1"), "{args:?} {seen}");
+    }
+    for args in [&["tools", "--json"][..], &["status", "--json"]] {
+        assert_eq!(json(&sandbox, args)["problems"][0]["code"], "syntax-error", "{args:?}");
+    }
+}

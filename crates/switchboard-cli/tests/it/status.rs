@@ -46,3 +46,28 @@ fn an_empty_machine_is_told_how_to_begin() {
     let seen = run(&sandbox, &["status"]);
     assert!(seen.contains("switchboard add NAME"), "{seen}");
 }
+
+#[test]
+fn tells_who_did_not_work_when_last_tried_until_it_works() {
+    let sandbox = Sandbox::new();
+    let login = Fake::http(json!({"on": {"*": [{"status": 401, "body": "who?"}]}}));
+    let flag = sandbox.write("~/works", "");
+    let script = Fake::script(json!({}));
+    let starts = format!("test -f {} || {{ echo no disk >&2; exit 1; }}; exec \"$0\" \"$1\"", flag.display());
+    let servers = json!({
+        "locked": {"url": login.url()},
+        "moody": {"command": "sh", "args": ["-c", starts, fake_server(), script.path()]},
+    });
+    sandbox.write("~/.switchboard/mcp.json", json!({"mcpServers": servers}).to_string());
+    std::fs::remove_file(&flag).unwrap();
+    assert!(run(&sandbox, &["status", "moody"]).contains("moody  ready"));
+    run(&sandbox, &["tools"]);
+    let seen = run(&sandbox, &["status", "moody", "locked"]);
+    assert!(seen.contains("moody   failed"), "{seen}");
+    assert!(seen.contains("it asked for a login just now: switchboard reauth locked"), "{seen}");
+    assert!(seen.contains("2 servers: 1 failed, 1 needs login"), "{seen}");
+    sandbox.write("~/works", "");
+    run(&sandbox, &["tools", "moody"]);
+    let seen = run(&sandbox, &["status", "moody"]);
+    assert!(seen.contains("moody  ready   7 tools, seen just now"), "{seen}");
+}

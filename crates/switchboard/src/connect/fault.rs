@@ -74,7 +74,7 @@ impl Fault {
         fault.message = launch.secrets.scrub(&fault.message).into_owned();
         fault.place = launch.origin.path.as_deref().map(|path| (path.to_owned(), launch.origin.line));
         fault.stderr = stderr;
-        if let Some(problem) = problems.first() {
+        if let Some(problem) = error.likely_cause(&problems) {
             let hint = problem.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
             fault.hint = Some(format!("likely because {}{hint}", problem.message));
         }

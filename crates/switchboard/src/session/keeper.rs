@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Inner;
 use crate::catalog::Part;
-use crate::connect::{Freshness, Offer, Persistence, Recipe, View};
+use crate::connect::{Fault, Freshness, Offer, Persistence, Recipe, View};
 use crate::env::Env;
 use crate::wire::Memory;
 
@@ -35,7 +35,11 @@ pub(super) enum Moment {
 }
 
 /// What was written to the cache last, by server.
-pub(super) type Written = BTreeMap<String, Arc<Offer>>;
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    offers: BTreeMap<String, Arc<Offer>>,
+    faults: BTreeMap<String, Arc<Fault>>,
+}
 
 /// Starts what runs as long as the session does.
 pub(super) fn start(inner: &Arc<Inner>) -> JoinSet<()> {
@@ -130,23 +134,30 @@ impl Inner {
         self.learnt.notify_one();
     }
 
-    /// Writes live offers, with the protocol their servers speak, and pins that are new since the last time.
+    /// Writes live offers, with the protocol their servers speak, faults and pins that are new since the last time.
     pub(super) async fn write_down(&self, moment: Moment) {
         let mut written = self.written.lock().await;
         let handles = self.handles.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut new = Vec::new();
+        let (mut new, mut failed) = (Vec::new(), Vec::new());
         for (name, handle) in handles {
+            let view = handle.view();
+            if let Some(fault) = view.status.fault()
+                && written.faults.get(&name).is_none_or(|before| !Arc::ptr_eq(before, fault))
+            {
+                written.faults.insert(name.clone(), Arc::clone(fault));
+                failed.push((Arc::clone(&handle.recipe().key), Arc::clone(fault)));
+            }
             // Lists come one by one; they are written together.
             let is_worth_it = |offer: &Arc<Offer>| offer.is_complete || moment == Moment::End;
-            let live = handle.view().offer.filter(|offer| offer.freshness == Freshness::Live);
+            let live = view.offer.filter(|offer| offer.freshness == Freshness::Live);
             let Some(offer) = live.filter(is_worth_it) else { continue };
-            if written.get(&name).is_none_or(|before| !Arc::ptr_eq(before, &offer)) {
-                written.insert(name, Arc::clone(&offer));
+            if written.offers.get(&name).is_none_or(|before| !Arc::ptr_eq(before, &offer)) {
+                written.offers.insert(name, Arc::clone(&offer));
                 new.push((Arc::clone(&handle.recipe().key), offer));
             }
         }
         let pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner).take_unsaved();
-        if new.is_empty() && pins.is_none() {
+        if new.is_empty() && failed.is_empty() && pins.is_none() {
             return;
         }
         let (cache, memory) = (self.cache.clone(), Memory::of(&self.options.env));
@@ -154,7 +165,11 @@ impl Inner {
             let now = SystemTime::now();
             for (key, offer) in new {
                 memory.remember(&key, offer.facts.era);
+                memory.forget_fault(&key);
                 cache.write(&key, &offer, now);
+            }
+            for (key, fault) in failed {
+                memory.keep_fault(&key, fault.needs_login(), &fault.message);
             }
             if let Some(pins) = pins {
                 pins.save();

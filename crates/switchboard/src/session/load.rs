@@ -1,14 +1,16 @@
 //! The one-call form: tools, and what went wrong, for programs that want nothing else.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::{Gate, Options, Session};
 use crate::catalog::{Cache, Catalog, Entry, Part, build};
-use crate::config::State;
+use crate::config::{Server, State};
 use crate::discover::{Discovery, discover};
 use crate::problem::{Explain, Severity};
 use crate::resolve::Identity;
+use crate::wire::{LastFault, Memory};
 
 /// A session, its tools, and what went wrong.
 #[derive(Debug)]
@@ -76,6 +78,17 @@ pub fn cached(options: &Options) -> (Arc<Discovery>, Catalog) {
         .collect();
     let catalog = build(&parts, discovery.settings.tool_names);
     (discovery, catalog)
+}
+
+/// Why servers did not work when they were last tried, by name. Nothing is connected.
+pub fn last_faults(options: &Options, discovery: &Discovery) -> BTreeMap<String, LastFault> {
+    let (memory, now) = (Memory::of(&options.env), SystemTime::now());
+    let fault = |server: &Server| {
+        let spec = server.definition.as_ref().ok()?.run_by(options.own_program.as_deref(), &server.origin);
+        memory.last_fault(&Identity::key_of(&spec, &server.origin, &discovery.project), now)
+    };
+    let known = discovery.servers.iter().filter_map(|server| Some((server.name.clone(), fault(server)?)));
+    known.collect()
 }
 
 impl Session {

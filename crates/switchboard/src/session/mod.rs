@@ -50,7 +50,7 @@ pub use apart::Apart;
 pub use approval::Grant;
 pub use events::Events;
 pub use gate::Gate;
-pub use load::{LoadError, Loaded, cached, load};
+pub use load::{LoadError, Loaded, cached, last_faults, load};
 pub use login::NoLogin;
 use options::Sight;
 pub use options::{Except, Options, Scope};

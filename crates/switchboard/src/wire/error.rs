@@ -8,7 +8,7 @@ use super::era::{HANDSHAKES, MODERN};
 use super::message::RpcError;
 use crate::auth::challenge;
 use crate::json::Json;
-use crate::problem::Explain;
+use crate::problem::{Explain, Problem};
 use crate::secret::Secrets;
 
 /// Whether a request reached the server. Only what was never sent, or is safe to repeat, may be sent again.
@@ -195,6 +195,22 @@ impl Error {
     /// Whether a login would help.
     pub const fn needs_login(&self) -> bool {
         matches!(self.cause, Cause::Unauthorized { .. })
+    }
+
+    /// Which of the values that could not be filled in may be why. Who was never reached knows nothing of our headers; the
+    /// address may be wrong all the same.
+    pub fn likely_cause<'p>(&self, problems: &'p [Problem]) -> Option<&'p Problem> {
+        let of_address = |problem: &&Problem| problem.message.starts_with("`url`");
+        match &self.cause {
+            Cause::Exited { .. }
+            | Cause::Closed
+            | Cause::Start { .. }
+            | Cause::Timeout { .. }
+            | Cause::Unauthorized { .. }
+            | Cause::Rpc(_) => problems.first(),
+            Cause::Http { status: 400..=499, .. } => problems.first(),
+            _ => problems.iter().find(of_address),
+        }
     }
 
     /// Whether nothing at all will work without a login; more rights may be wanted for one thing only.

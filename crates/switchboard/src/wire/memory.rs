@@ -1,5 +1,5 @@
-//! What each server spoke last time, so that it need not be asked again, and whether it ever asked a client something. A
-//! hint only: whoever finds it wrong says so by remembering anew.
+//! What each server spoke last time, so that it need not be asked again, whether it ever asked a client something, and why
+//! it did not work when it was last tried. A hint only: whoever finds it wrong says so by remembering anew.
 //!
 //! Small files, below the cache directory, named by the definition of the server ([`crate::resolve::Identity::key`]). There is no secret in them. One that
 //! cannot be read or written costs a question, nothing else.
@@ -18,13 +18,31 @@ pub struct Memory {
     dir: PathBuf,
     /// A file for each server that asks.
     asking: PathBuf,
+    /// A file for each server that did not work when it was last tried.
+    faults: PathBuf,
 }
+
+/// Why a server did not work when it was last tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastFault {
+    /// Whether a login would have helped.
+    pub needs_login: bool,
+    /// What happened, without secrets.
+    pub message: String,
+    /// When.
+    pub at: SystemTime,
+}
+
+/// A failure longer ago says nothing about the next try.
+const FAULT_COUNTS: Duration = Duration::from_hours(24);
+const NEEDS_LOGIN: &str = "needs login";
+const FAILED: &str = "failed";
 
 impl Memory {
     /// The memory below our own directory.
     pub fn of(env: &Env) -> Self {
         let cache = env.switchboard_home().join("cache");
-        Self { dir: cache.join("eras"), asking: cache.join("asking") }
+        Self { dir: cache.join("eras"), asking: cache.join("asking"), faults: cache.join("faults") }
     }
 
     /// What it spoke last time.
@@ -61,10 +79,42 @@ impl Memory {
         });
     }
 
+    /// Why it did not work when it was last tried, if that was of late.
+    pub(crate) fn last_fault(&self, key: &str, now: SystemTime) -> Option<LastFault> {
+        let file = self.faults.join(key);
+        let at = fs::metadata(&file).ok().filter(fs::Metadata::is_file)?.modified().ok()?;
+        if now.duration_since(at).is_ok_and(|age| age > FAULT_COUNTS) {
+            return None;
+        }
+        let text = fs::read_to_string(file).ok()?;
+        let (word, message) = text.trim_end().split_once('\n')?;
+        let needs_login = match word {
+            NEEDS_LOGIN => true,
+            FAILED => false,
+            _ => return None,
+        };
+        Some(LastFault { needs_login, message: message.to_owned(), at })
+    }
+
+    /// Keeps why it does not work.
+    pub(crate) fn keep_fault(&self, key: &str, needs_login: bool, message: &str) {
+        let word = if needs_login { NEEDS_LOGIN } else { FAILED };
+        let write = || fs::write(self.faults.join(key), format!("{word}\n{message}\n"));
+        let _forgotten = write().or_else(|_| {
+            fs::create_dir_all(&self.faults)?;
+            write()
+        });
+    }
+
+    /// It works.
+    pub(crate) fn forget_fault(&self, key: &str) {
+        let _not_there = fs::remove_file(self.faults.join(key));
+    }
+
     /// Removes what was not learnt anew for long.
     pub(crate) fn clear_old(&self, now: SystemTime) {
         let age = Duration::from_hours(180 * 24);
-        for dir in [&self.dir, &self.asking] {
+        for dir in [&self.dir, &self.asking, &self.faults] {
             sweep(dir, Bounds { age, n_files: 1000, bytes: 1024 * 1024 }, now);
         }
     }

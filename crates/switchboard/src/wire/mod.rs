@@ -56,7 +56,7 @@ pub use guard::Guard;
 pub use headers::misquoted;
 pub use link::Link;
 pub use log::{Direction, End, Kind, Log, Logs, Passage};
-pub use memory::Memory;
+pub use memory::{LastFault, Memory};
 pub use message::RpcError;
 pub use open::{Failure, Limits, Terms, open};
 pub use peer::Patience;

@@ -36,6 +36,7 @@ pub(super) fn run(context: &Context, serve: &Serve) -> Result<Outcome, CommandEr
     if let Some(name) = &serve.profile {
         known_profile(&discovery, name)?;
     }
+    online::say_what_is_lost(context, &discovery);
     if serve.only.is_empty() {
         online::say_who_waits(context, &discovery);
         say_who_is_left_out(context, &discovery, &is_this);

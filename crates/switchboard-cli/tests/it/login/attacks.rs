@@ -64,18 +64,62 @@ fn what_is_pasted_must_be_from_this_login() {
     let old = follow(&first.page);
     browse(&first.page);
     world.end(first);
-    for (text, words) in [
-        (old.as_str(), "this address is from another login; paste the newest one"),
-        ("hello?state=a&state=b", "this is not the address the browser was sent to; paste all of it"),
-        ("http://127.0.0.1:1/callback?code=x", "this is only a part of the address"),
-    ] {
-        let mut waiting = world.begin(&[], Stdio::piped());
-        waiting.paste(text);
-        world
-            .end(waiting)
-            .failed(3, &[&format!("OAuth authentication failed: {words}"), "hint: copy the whole"]);
-    }
+    // Where nothing more can be pasted, it ends with what is wrong, and at once.
+    let mut waiting = world.begin(&[], Stdio::piped());
+    waiting.paste(&old);
+    let words = "OAuth authentication failed: this address is from another login, or was cut off";
+    world.end(waiting).failed(3, &[words, "hint: copy the whole"]);
     // The login that was there is there still.
     world.call();
+
+    let mut waiting = world.begin(&[], Stdio::piped());
+    let (page, back) = (waiting.page.clone(), follow(&waiting.page));
+    let (without_state, _) = back.split_once("state=").unwrap();
+    for (text, words) in [
+        (old.as_str(), "this address is from another login"),
+        ("hello?state=a&state=b", "this is not a whole address"),
+        ("\u{fffd}\u{0}", "this is not a whole address"),
+        ("http://127.0.0.1:1/callback?code=x", "this address is not the one the browser is sent to"),
+        (page.as_str(), "this is a page of the login itself"),
+        (without_state, "this is only a part of the address"),
+    ] {
+        waiting.paste(text);
+        waiting.hear(&format!("That does not help: {words}"));
+        let last = waiting.err.lines().last().unwrap_or_default();
+        let instead = ". Paste the whole address the browser ended at; it begins with http://127.0.0.1:";
+        assert!(last.contains(instead) && last.ends_with("/callback"), "{last}");
+    }
+    assert_eq!(world.peer.count("exchanges"), 1);
+    waiting.paste(&back);
+    let ran = world.end(waiting);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("That is the address. Logging in\n"), "{}", ran.err);
+    world.call();
+    world.ends_clean();
+}
+
+#[test]
+fn a_pasted_refusal_counts_if_it_is_of_this_login() {
+    let mut world = World::new(Peer::oidc(&[("DENY", "1")]));
+    let mut waiting = world.begin(&[], Stdio::piped());
+    waiting.paste("http://127.0.0.1:1/callback?error=access_denied&state=guessed");
+    waiting.hear("That does not help: this address is from another login");
+    let back = follow(&waiting.page);
+    waiting.paste(&back);
+    let ran = world.end(waiting);
+    ran.failed(3, &["OAuth authentication failed: Authorization failed: access_denied", "reauth tracker"]);
+    world.ends_clean();
+}
+
+#[test]
+fn a_pasted_answer_must_come_from_who_was_asked() {
+    let mut world = World::new(Peer::oidc(&[]));
+    let mut waiting = world.begin(&[], Stdio::piped());
+    let back = follow(&waiting.page);
+    let (before, _) = back.split_once("&iss=").unwrap();
+    waiting.paste(&format!("{before}&iss=https%3A%2F%2Fevil.example"));
+    world.end(waiting).failed(3, &["OAuth authentication failed: the answer did not come from"]);
+    // The code never left.
+    assert_eq!(world.peer.count("exchanges"), 0);
     world.ends_clean();
 }

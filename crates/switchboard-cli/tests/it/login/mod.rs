@@ -118,7 +118,9 @@ impl World {
         Waiting { child, stderr, err, page }
     }
 
+    /// Nothing more is pasted.
     fn end(&mut self, mut waiting: Waiting) -> Ran {
+        drop(waiting.child.stdin.take());
         let mut rest = String::new();
         waiting.stderr.read_to_string(&mut rest).unwrap();
         let output = waiting.child.wait_with_output().unwrap();
@@ -148,6 +150,19 @@ impl World {
 impl Waiting {
     fn paste(&mut self, text: &str) {
         self.child.stdin.as_mut().unwrap().write_all(format!("{text}\n").as_bytes()).unwrap();
+    }
+
+    /// Waits for a line with these words in it.
+    fn hear(&mut self, words: &str) {
+        loop {
+            let mut line = String::new();
+            let n_bytes = self.stderr.read_line(&mut line).unwrap();
+            assert!(n_bytes > 0, "it ended without {words:?}: {}", self.err);
+            self.err += &line;
+            if line.contains(words) {
+                return;
+            }
+        }
     }
 
     /// What a stranger is told who knocks at the door for the browser.

@@ -178,6 +178,23 @@ fn with_the_address_pasted() {
 }
 
 #[test]
+fn with_nothing_to_paste_from() {
+    let mut world = World::new(Peer::oidc(&[]));
+    let mut waiting = world.begin(&[], Stdio::null());
+    waiting.hear("Waiting up to 5 minutes.");
+    waiting.hear(
+        "Standard input is closed, so no address can be pasted; waiting for the browser on this machine \
+         (up to 5 minutes, Ctrl-C stops)",
+    );
+    // A browser on this machine needs nobody who pastes.
+    assert_eq!(browse(&waiting.page).status, 200);
+    let ran = world.end(waiting);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    world.call();
+    world.ends_clean();
+}
+
+#[test]
 fn with_a_browser() {
     let mut world = World::new(Peer::oidc(&[]));
     let script = "#!/bin/sh\nprintf '%s' \"$1\" > \"[PROJECT]/opening\" && mv \"[PROJECT]/opening\" \"[PROJECT]/opened\"\n";

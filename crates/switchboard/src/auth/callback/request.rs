@@ -39,15 +39,27 @@ impl std::fmt::Debug for Returned {
 /// Why a pasted text is of no use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Pasted {
-    /// It is no query, or one that contradicts itself.
-    #[error("this is not the address the browser was sent to; paste all of it")]
+    /// A word, or anything else that leads nowhere.
+    #[error("this is not a whole address")]
     NotAnAddress,
+    /// Nothing in it is about a login of ours.
+    #[error("this address is not the one the browser is sent to after the login")]
+    OtherAddress,
+    /// The login began there, and did not end yet.
+    #[error("this is a page of the login itself, not the one the browser is sent to after it")]
+    LoginPage,
     /// It holds neither a code nor an error, or no state.
-    #[error("this is only a part of the address the browser was sent to; paste all of it")]
+    #[error("this is only a part of the address the browser was sent to")]
     Incomplete,
-    /// It is from another login.
-    #[error("this address is from another login; paste the newest one")]
+    /// It contradicts itself, or is badly encoded.
+    #[error("this address was changed on the way, and cannot be read")]
+    Garbled,
+    /// It is from another login, or a part of its state is missing.
+    #[error("this address is from another login, or was cut off")]
     OtherLogin,
+    /// No login server sends a browser to so long an address.
+    #[error("this is too long for the address the browser was sent to")]
+    TooLong,
 }
 
 /// What a request must look like.
@@ -99,25 +111,38 @@ fn returned(head: &[u8], rules: &Rules<'_>) -> Result<Returned, Answer> {
     Err(if is_used { Answer::Already } else { Answer::Malformed })
 }
 
-/// Reads what a person copied from the address bar: the whole address, or its query.
-pub(crate) fn parse_pasted(text: &str, state: &str) -> Result<Returned, Pasted> {
+/// Reads what a person copied from the address bar: the whole address, or its query. Only the state lets it in; where it
+/// would have come back to decides no more than what is said of the rest.
+pub(crate) fn parse_pasted(text: &str, state: &str, redirect: &str) -> Result<Returned, Pasted> {
     if text.len() > MOST_PASTED_BYTES {
-        return Err(Pasted::NotAnAddress);
+        return Err(Pasted::TooLong);
     }
     // Quotes come along, and line ends of a narrow window; no address has either in it.
     let text: String = text.chars().filter(|c| !c.is_whitespace() && !"\"'<>`".contains(*c)).collect();
     let text = text.split('#').next().unwrap_or_default();
-    let query = text.split_once('?').map_or(text, |(_, query)| query);
-    let mut parameters = parameters(query).ok_or(Pasted::NotAnAddress)?;
-    let theirs = parameters.take("state").ok_or(Pasted::Incomplete)?;
-    if !same(state, &theirs) {
-        return Err(Pasted::OtherLogin);
-    }
+    let is_address = text.split(['?', '&', '=']).next().is_some_and(|start| start.contains("://"));
+    let (before, query) = text.split_once('?').unwrap_or(if is_address { (text, "") } else { ("", text) });
+    let is_home = bare(before) == bare(redirect.split(['?', '#']).next().unwrap_or_default());
+    let stranger = if is_address { Pasted::OtherAddress } else { Pasted::NotAnAddress };
+    let Some(mut parameters) = parameters(query) else {
+        return Err(if is_home { Pasted::Garbled } else { stranger });
+    };
+    let theirs = parameters.take("state");
     let returned = parameters.into_returned();
-    if returned.code.is_none() && returned.error.is_none() {
-        return Err(Pasted::Incomplete);
+    let has_answer = returned.code.is_some() || returned.error.is_some();
+    match theirs.map(|theirs| same(state, &theirs)) {
+        Some(true) if has_answer => Ok(returned),
+        Some(true) if is_home || before.is_empty() => Err(Pasted::Incomplete),
+        Some(true) => Err(Pasted::LoginPage),
+        Some(false) if is_home || has_answer => Err(Pasted::OtherLogin),
+        None if is_home || (has_answer && before.is_empty()) => Err(Pasted::Incomplete),
+        _ => Err(stranger),
     }
-    Ok(returned)
+}
+
+/// An address without its scheme, which some browsers do not show.
+fn bare(address: &str) -> &str {
+    address.split_once("://").map_or(address, |(_, rest)| rest)
 }
 
 /// A request as far as it concerns us.
@@ -351,8 +376,9 @@ mod tests {
 
     #[test]
     fn an_address_can_be_pasted() {
+        const HOME: &str = "http://127.0.0.1:4711/callback";
         let check = |text: &str, expected: Result<(Option<&str>, Option<&str>), Pasted>| {
-            let returned = parse_pasted(text, "expected");
+            let returned = parse_pasted(text, "expected", HOME);
             let parts = returned.as_ref().map(|it| (it.code.as_deref(), it.error.as_deref()));
             assert_eq!(parts.map_err(|error| *error), expected, "{text}");
         };
@@ -362,21 +388,41 @@ mod tests {
         check("http://127.0.0.1:4711/call\nback?code=1&sta\n te=expected", one);
         check("?code=1&state=expected", one);
         check("code=1&state=expected", one);
+        check("code=1&state=expected&iss=https://issuer/", one);
         check("state=expected&error=access_denied", Ok((None, Some("access_denied"))));
+        check("127.0.0.1:4711/callback?code=1&state=expected", one);
+        check("https://front.example/back?code=1&state=expected", one);
+        check("http://127.0.0.1:4711/callback?error=no&state=expected", Ok((None, Some("no"))));
         check("code=1&state=other", Err(Pasted::OtherLogin));
+        check("error=access_denied&state=other", Err(Pasted::OtherLogin));
+        check("http://127.0.0.1:4711/callback?code=1&state=other", Err(Pasted::OtherLogin));
+        check("http://127.0.0.1:9/callback?code=1&state=other", Err(Pasted::OtherLogin));
         check("code=1", Err(Pasted::Incomplete));
+        check("error=access_denied", Err(Pasted::Incomplete));
         check("state=expected", Err(Pasted::Incomplete));
-        check("https://issuer/authorize?state=expected&client_id=x", Err(Pasted::Incomplete));
-        check("", Err(Pasted::Incomplete));
-        check("abc", Err(Pasted::Incomplete));
+        check(HOME, Err(Pasted::Incomplete));
+        check("127.0.0.1:4711/callback", Err(Pasted::NotAnAddress));
+        check("http://127.0.0.1:4711/callback?code=1", Err(Pasted::Incomplete));
+        check("http://127.0.0.1:4711/callback?state=expected", Err(Pasted::Incomplete));
+        check("http://127.0.0.1:4711/callback?code=1&state=", Err(Pasted::Incomplete));
+        check("https://issuer/authorize?state=expected&client_id=x", Err(Pasted::LoginPage));
+        check("https://issuer/authorize?state=other&client_id=x", Err(Pasted::OtherAddress));
+        check("https://example.com/", Err(Pasted::OtherAddress));
+        check("http://127.0.0.1:9/callback?code=1", Err(Pasted::OtherAddress));
+        check("https://example.com/issues?state=open&q=100%", Err(Pasted::OtherAddress));
+        check("", Err(Pasted::NotAnAddress));
+        check("abc", Err(Pasted::NotAnAddress));
+        check("is it done?", Err(Pasted::NotAnAddress));
         check("code=1&code=2&state=expected", Err(Pasted::NotAnAddress));
         check("code=%zz&state=expected", Err(Pasted::NotAnAddress));
-        check(&format!("code={}&state=expected", "x".repeat(20_000)), Err(Pasted::NotAnAddress));
+        check("http://127.0.0.1:4711/callback?code=%zz&state=expected", Err(Pasted::Garbled));
+        check("http://127.0.0.1:4711/callback?code=1&code=2&state=expected", Err(Pasted::Garbled));
+        check(&format!("code={}&state=expected", "x".repeat(20_000)), Err(Pasted::TooLong));
     }
 
     #[test]
     fn a_code_does_not_show_itself() {
-        let returned = parse_pasted("code=hush&state=s&iss=i", "s").unwrap();
+        let returned = parse_pasted("code=hush&state=s&iss=i", "s", "http://h/").unwrap();
         assert!(!format!("{returned:?}").contains("hush"));
     }
 
@@ -395,7 +441,7 @@ mod tests {
                 Rules { path: "/callback", authorities: &["h".to_owned()], expected: Some(&state), used: &[] };
             prop_assert_eq!(judge(head.as_bytes(), &rules), Verdict::Good(expected.clone()));
             let url = format!("http://127.0.0.1:1/callback?{query}");
-            prop_assert_eq!(parse_pasted(&url, &state), Ok(expected));
+            prop_assert_eq!(parse_pasted(&url, &state, "http://h/"), Ok(expected));
         }
 
         #[test]
@@ -419,7 +465,7 @@ mod tests {
 
         #[test]
         fn any_text_can_be_pasted(text in "\\PC{0,200}") {
-            if parse_pasted(&text, "expected").is_ok() {
+            if parse_pasted(&text, "expected", "http://h/").is_ok() {
                 prop_assert!(text.contains("expected") && text.contains("state"));
             }
         }

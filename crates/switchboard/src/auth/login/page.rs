@@ -19,6 +19,25 @@ use crate::redact;
 const PATIENCE: Duration = Duration::from_mins(5);
 const CALLBACK: &str = "/callback";
 
+impl Page {
+    /// How long a person may take.
+    pub const PATIENCE: Duration = PATIENCE;
+
+    /// Whether a pasted text would end this login, well or badly. If not, the error says what is wrong with the text and
+    /// repeats nothing of it, so that a host can ask again. The login looks at the text itself, whatever is asked here.
+    pub fn check_pasted(&self, text: &str) -> Result<(), Error> {
+        let url = Url::parse(&self.url).ok();
+        // Ours comes last, whatever the login server has in its own address.
+        let states = url.iter().flat_map(Url::query_pairs).filter(|(name, _)| name == "state");
+        let state = states.last().map(|(_, state)| state).unwrap_or_default();
+        read(text, &state, &self.redirect).map(drop)
+    }
+}
+
+fn read(pasted: &str, state: &str, redirect: &str) -> Result<Returned, Error> {
+    parse_pasted(pasted, state, redirect).map_err(|error| Error::Pasted(error.to_string()))
+}
+
 impl Attempt<'_> {
     /// A person logs in at a page, and the browser comes back to us.
     pub(super) async fn by_page(
@@ -152,12 +171,11 @@ fn home(url: &Url) -> Home {
 
 /// Shows the page and waits for the browser, or for what the user pastes.
 async fn visit(host: &dyn Host, page: Page, callback: &mut Callback, state: &str) -> Result<Returned, Error> {
+    let redirect = page.redirect.clone();
     let visiting = async {
         match host.visit(page).await {
             Visited::Opened => std::future::pending().await,
-            Visited::Pasted(text) => {
-                parse_pasted(&text, state).map_err(|error| Error::Pasted(error.to_string()))
-            }
+            Visited::Pasted(text) => read(&text, state, &redirect),
             Visited::Declined => Err(Error::Declined),
         }
     };
@@ -183,5 +201,28 @@ mod tests {
         check("http://[::1]:1/", Home::Localhost);
         check("https://front.example/back", Home::Behind("front.example".to_owned()));
         check("https://front.example:8443/back", Home::Behind("front.example:8443".to_owned()));
+    }
+
+    #[test]
+    fn a_host_learns_what_is_wrong_with_a_paste() {
+        let page = Page {
+            server: "tracker".to_owned(),
+            issuer: "https://i".to_owned(),
+            // The login server has a word of its own of that name.
+            url: "https://i/authorize?state=theirs&client_id=c&state=o%2Furs".to_owned(),
+            redirect: "http://127.0.0.1:4711/callback".to_owned(),
+            scopes: Vec::new(),
+            new_scopes: Vec::new(),
+        };
+        let check = |text: &str, expected: Option<&str>| {
+            let why = page.check_pasted(text).err().map(|error| error.to_string());
+            assert_eq!(why.as_deref(), expected, "{text}");
+        };
+        check("http://127.0.0.1:4711/callback?code=hush&state=o%2Furs", None);
+        check("http://127.0.0.1:4711/callback?error=access_denied&state=o%2Furs", None);
+        let other = Some("this address is from another login, or was cut off");
+        check("http://127.0.0.1:4711/callback?code=hush&state=theirs", other);
+        check("http://127.0.0.1:4711/callback?error=access_denied&state=theirs", other);
+        check("hush", Some("this is not a whole address"));
     }
 }
