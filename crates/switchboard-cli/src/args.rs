@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use switchboard::Provider;
 
+mod advice;
 mod gateway;
 
+pub(crate) use advice::{advise, tip};
 pub(crate) use gateway::{Install, Serve, ToolArg, Uninstall};
 
 /// The MCP runtime for coding agents: every server you have configured, in any tool.

@@ -73,7 +73,7 @@ impl Visitor {
 }
 
 /// What is wrong with a paste, and what to paste instead. It repeats nothing of the paste.
-fn again(why: &str, page: &Page) -> String {
+pub(crate) fn again(why: &str, page: &Page) -> String {
     let home = visible(&page.redirect);
     format!("That does not help: {why}. Paste the whole address the browser ended at; it begins with {home}")
 }

@@ -100,6 +100,7 @@ fn look(env: &Env, options: Options) -> Discovery {
     problems.extend(approval_problem);
     problems.extend(Grants::load(env).1);
     problems.extend(decisions);
+    name_misspelled(&mut problems);
     for server in servers.iter().filter(|server| server.state() == State::Enabled) {
         if let Ok(spec) = &server.definition {
             problems.extend(resolve::unresolved(&server.name, spec, &server.origin, env));
@@ -116,6 +117,38 @@ fn installed(found: &Found, env: &Env) -> Vec<PathBuf> {
         return Vec::new();
     }
     install::records(env).into_iter().map(|record| record.path).collect()
+}
+
+/// What an entry lacks may stand in it under another name. Then that is what to do about it.
+fn name_misspelled(problems: &mut [Problem]) {
+    let place = |problem: &Problem| {
+        let path = problem.origin.as_ref().and_then(|origin| origin.path.clone());
+        (problem.server.clone(), path)
+    };
+    let is_meant = |hint: &str| ["did you mean `command`?", "did you mean `url`?"].contains(&hint);
+    let misspelled: Vec<_> = problems
+        .iter()
+        .filter(|problem| problem.code == Code::UnknownField)
+        .filter_map(|problem| {
+            let hint = problem.hint.as_deref().filter(|hint| is_meant(hint))?;
+            Some((place(problem), format!("{}; {hint}", problem.message)))
+        })
+        .collect();
+    if misspelled.is_empty() {
+        return;
+    }
+    let lacks = |problem: &Problem| {
+        problem.code == Code::InvalidServer
+            && ["requires \"command\" field", "requires \"url\" field"]
+                .iter()
+                .any(|reason| problem.message.contains(reason))
+    };
+    for problem in problems.iter_mut().filter(|problem| lacks(problem)) {
+        let at = place(problem);
+        if let Some((_, hint)) = misspelled.iter().find(|(place, _)| *place == at) {
+            problem.hint = Some(hint.clone());
+        }
+    }
 }
 
 /// Variables of ours that are set to something that is not text.

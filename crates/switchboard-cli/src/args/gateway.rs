@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 use switchboard::Provider;
 
 use super::ScopeArg;
+use crate::shell::words::nearest;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -106,9 +107,9 @@ pub(crate) struct Uninstall {
     /// The tool; all stands for every tool it was put into
     #[arg(long = "from", value_name = "TOOL", required = true, value_parser = tool)]
     pub(crate) tools: Vec<ToolArg>,
-    /// Which file of the tool
-    #[arg(long, value_enum, default_value = "user")]
-    pub(crate) scope: ScopeArg,
+    /// Which file of the tool: yours, or this project's. Without it yours; for all, every one in any project
+    #[arg(long, value_enum)]
+    pub(crate) scope: Option<ScopeArg>,
     /// Show the difference and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -128,6 +129,28 @@ fn tool(id: &str) -> Result<ToolArg, String> {
     let known = switchboard::install::tools();
     known.clone().find(|tool| tool.id() == id).map(ToolArg::One).ok_or_else(|| {
         let ids: Vec<_> = known.map(Provider::id).collect();
-        format!("known are {}, and all", ids.join(", "))
+        let near = nearest(&id.to_ascii_lowercase(), ids.iter().copied().chain(["all"]));
+        let all = format!("known are {}, and all", ids.join(", "));
+        match near {
+            Some(near) => format!("did you mean `{near}`? ({all})"),
+            None => all,
+        }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_was_mistyped_is_guessed() {
+        let check = |id: &str, guess: &str| {
+            let said = tool(id).unwrap_err();
+            assert!(said.starts_with(guess) && said.contains("known are omp, "), "{said}");
+        };
+        check("crusor", "did you mean `cursor`? (");
+        check("Codex", "did you mean `codex`? (");
+        check("al", "did you mean `all`? (");
+        check("nothing", "known are ");
+    }
 }

@@ -149,8 +149,16 @@ pub(super) fn spec(name: &str, add: &Add) -> Result<ServerSpec, CommandError> {
         declared.headers.push(("Authorization".to_owned(), template(&format!("Bearer {token}"))));
     }
     declared.conduct.timeout = add.timeout.map(Limit::from_millis);
-    validate::server(name, declared)
-        .map_err(|reasons| EditError::Invalid { name: name.to_owned(), reasons }.into())
+    validate::server(name, declared).map_err(|reasons| {
+        let error = CommandError::from(EditError::Invalid { name: name.to_owned(), reasons });
+        if add.url.is_none() && add.command.is_empty() {
+            return error.hint(format!(
+                "say what to run: switchboard add {name} -- COMMAND, \
+                 or where it is: switchboard add {name} --url URL"
+            ));
+        }
+        error
+    })
 }
 
 fn template(text: &str) -> Template {

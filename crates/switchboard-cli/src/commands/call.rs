@@ -5,21 +5,25 @@ use std::io::Read;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use switchboard::calls::{CallError, Coercion, Outcome as Called, Request, arguments, complete, usage};
+use switchboard::calls::{
+    CallError, Coercion, Outcome as Called, Request, arguments, complete, unlisted, usage,
+};
 use switchboard::catalog::{Catalog, Entry, Missed, Verdict, naming};
 use switchboard::config::settings::NameStyle;
 use switchboard::json::Json;
 use switchboard::notice::Progress as Heard;
 use switchboard::session::{self, LoadError, Session};
+use switchboard::visible::excerpt;
 use switchboard::{Server, State};
 
 use super::online::{self, Wait};
-use super::{Context, Outcome, connection, trust};
+use super::{Context, Outcome, connection, near_server, trust};
 use crate::args::Call;
 use crate::error::{CommandError, Kind};
-use crate::printer::Volume;
+use crate::printer::{Sink, Volume};
 use crate::progress::Progress;
 use crate::report;
+use crate::shell::words;
 
 /// No limit, as near as a clock can come to it.
 const FOREVER: Duration = Duration::from_hours(24 * 365);
@@ -114,9 +118,10 @@ async fn perform(
     progress.say(format!("calling {}", entry.name));
     let mut hear = |heard: Heard| progress.say(how_far(&entry, heard));
     let request = Request { timeout: patience(call), on_progress: Some(&mut hear) };
-    let outcome =
-        session.call_approved(&entry, &wanted, request).await.map_err(|error| failed(&entry, &error))?;
+    let done = session.call_approved(&entry, &wanted, request).await;
     progress.end();
+    say_unlisted(context, &entry, &wanted);
+    let outcome = done.map_err(|error| failed(&entry, &error))?;
     show(context, &outcome)
 }
 
@@ -161,11 +166,29 @@ pub(crate) fn find<'a>(
             }
             let error = CommandError::usage("tool-not-found", format!("no tool is called `{}`", call.tool));
             match near.as_slice() {
-                [] => error.hint("see them all: switchboard tools"),
+                [] => error.hint(
+                    meant(catalog, session, &call.tool)
+                        .unwrap_or_else(|| "see them all: switchboard tools".to_owned()),
+                ),
                 near => error.hint(format!("did you mean {}?", near.join(" or "))),
             }
         }
     })
+}
+
+/// What a spelling that leads nowhere is probably a slip of.
+fn meant(catalog: &Catalog, session: &Session, spelling: &str) -> Option<String> {
+    let discovery = session.discovery();
+    let server = spelling.split_once('/').map(|(server, _)| server);
+    if let Some(server) = server.filter(|server| discovery.server(server).is_none())
+        && let Some(near) = near_server(&discovery, server)
+    {
+        return Some(format!("there is no server `{}`; did you mean `{near}`?", excerpt(server, 60)));
+    }
+    let tool = spelling.rsplit('/').next().unwrap_or(spelling);
+    let near = words::nearest(tool, catalog.tools.iter().map(|entry| entry.tool.name.as_str()))?;
+    let entry = catalog.tools.iter().find(|entry| entry.tool.name == near)?;
+    Some(format!("did you mean {}?", entry.name))
 }
 
 fn unreachable(error: &LoadError) -> CommandError {
@@ -206,6 +229,29 @@ pub(crate) fn wanted(entry: &Entry, call: &Call, given: Option<Json>) -> Result<
     Ok(Value::Object(typed).into())
 }
 
+/// Says what was sent although the tool does not list it: it may have had no effect.
+pub(crate) fn say_unlisted(context: &Context, entry: &Entry, sent: &Json) {
+    let Ok(fields) = sent.parse::<Map<String, Value>>() else { return };
+    let unlisted = unlisted(&fields, &entry.input_schema);
+    if unlisted.is_empty() {
+        return;
+    }
+    let named: Vec<String> = unlisted
+        .iter()
+        .map(|(key, near)| match near {
+            Some(near) => format!("`{key}` (did you mean `{near}`?)"),
+            None => format!("`{key}`"),
+        })
+        .collect();
+    let (what, is_sent) =
+        if named.len() == 1 { ("an argument", "it is sent") } else { ("arguments", "they are sent") };
+    let takes = usage(&entry.input_schema).map(|usage| format!(". It lists: {usage}")).unwrap_or_default();
+    context.printer.remark(&format!(
+        "warning: the tool does not list {what} {}; {is_sent} all the same{takes}",
+        named.join(", ")
+    ));
+}
+
 /// Arguments given as one JSON text.
 pub(crate) fn given(context: &Context, call: &Call) -> Result<Option<Json>, CommandError> {
     let Some(source) = &call.args else { return Ok(None) };
@@ -223,9 +269,28 @@ pub(crate) fn given(context: &Context, call: &Call) -> Result<Option<Json>, Comm
     };
     match Json::from_text(text.trim()) {
         Ok(json) if json.as_str().starts_with('{') => Ok(Some(json)),
-        Ok(_) => Err(CommandError::usage("bad-arguments", "the arguments must be a JSON object")),
+        Ok(_) => Err(CommandError::usage("bad-arguments", "the arguments must be a JSON object")
+            .hint(how_to_give(context, source))),
         Err(error) => {
-            Err(CommandError::usage("bad-arguments", format!("the arguments are not JSON: {error}")))
+            let message = format!("the arguments are not JSON: {error}");
+            Err(CommandError::usage("bad-arguments", message).hint(how_to_give(context, source)))
+        }
+    }
+}
+
+/// How JSON is given, for somebody who gave something else.
+fn how_to_give(context: &Context, source: &str) -> &'static str {
+    if source == "-" || source.starts_with('@') {
+        return r#"they must look like {"key": "value"}"#;
+    }
+    match context.printer.sink {
+        // A shell takes double quotes away.
+        Sink::Streams => {
+            "put them in single quotes: --args '{\"key\": \"value\"}'; \
+             or use a file: --args @FILE, or standard input: --args -"
+        }
+        Sink::Session | Sink::Buffer(_) => {
+            r#"they must look like {"key": "value"}; or use a file: --args @FILE"#
         }
     }
 }

@@ -7,7 +7,7 @@ use switchboard::declared::{Conduct, Limit};
 use switchboard::host::Host;
 use switchboard::resolve::{self, Commands, Launch, Subject};
 use switchboard::wire::{Guard, Limits, Memory, Steps, Terms, Trace, Web};
-use switchboard::{Discovery, Server, ServerSpec, State};
+use switchboard::{Code, Discovery, Server, ServerSpec, State};
 
 use super::{Context, GUARD, SMALL_GUARD, unknown_server};
 use crate::error::{CommandError, Kind};
@@ -71,11 +71,21 @@ pub(crate) fn connectable<'a>(
                 .server(name)
                 .hint(format!("look at it with `switchboard why {word}`, then `switchboard trust {word}`")))
         }
-        (_, Err(reason)) => Err(CommandError::usage("invalid-server", reason.clone())
-            .server(name)
-            .hint(format!("see where it stands: switchboard why {word}"))),
+        (_, Err(reason)) => {
+            let hint = misspelled(discovery, name)
+                .unwrap_or_else(|| format!("see where it stands: switchboard why {word}"));
+            Err(CommandError::usage("invalid-server", reason.clone()).server(name).hint(hint))
+        }
         (State::Enabled | State::Invalid, Ok(spec)) => Ok((server, spec)),
     }
+}
+
+/// The field of an entry whose name is wrong, if that is why it cannot be used.
+fn misspelled(discovery: &Discovery, name: &str) -> Option<String> {
+    let is_it = |code: Code, server: Option<&str>| code == Code::InvalidServer && server == Some(name);
+    let mut problems = discovery.problems.iter();
+    let problem = problems.find(|problem| is_it(problem.code, problem.server.as_deref()))?;
+    problem.hint.clone().filter(|hint| hint.contains("did you mean"))
 }
 
 /// The logins of the user.

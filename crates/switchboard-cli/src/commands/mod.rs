@@ -47,7 +47,7 @@ use switchboard::sources::places;
 use switchboard::{Code, Discovery, Env, Options, Provider, Scope, Server, Transport, discover};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{BuiltinArg, Cli, Command, ScopeArg};
+use crate::args::{self, BuiltinArg, Cli, Command, ScopeArg};
 use crate::ask::{Ask, Lines};
 use crate::error::{CommandError, Kind};
 use crate::printer::{Printer, Volume};
@@ -124,7 +124,7 @@ pub(crate) fn run() -> ExitCode {
         {
             return tell_about();
         }
-        Err(error) => return usage(&error),
+        Err(error) => return usage(error),
     };
     let volume = match (cli.global.quiet, cli.global.verbose) {
         (true, _) => Volume::Quiet,
@@ -140,7 +140,7 @@ pub(crate) fn run() -> ExitCode {
         Err(error) => return failed(&mute, &error, None),
     };
     if cli.command.is_none() && (!terminal::is_lived_in() || context.printer.json) {
-        return usage(&nothing_to_do());
+        return usage(nothing_to_do());
     }
     let verb = || cli.command.as_ref().map_or_else(|| "session".to_owned(), verb);
     let telemetry = match Telemetry::start(&context.env, cli.global.log_file.as_deref(), verb) {
@@ -261,15 +261,23 @@ fn tell_about() -> ExitCode {
 }
 
 /// Help and version go to standard output; a mistake is an error like any other.
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(mut error: clap::Error) -> ExitCode {
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     if error.use_stderr() && typed(&["--json"]) {
         let message = error.kind().to_string();
         let text = error.to_string();
         let line =
             text.lines().next().and_then(|line| line.strip_prefix("error: ")).unwrap_or(&message).to_owned();
         let printer = Printer::early(true, Volume::Normal);
-        return failed(&printer, &CommandError::usage("usage", line), None);
+        let mistake = CommandError::usage("usage", line);
+        let mistake = match args::tip(&error, &words) {
+            Some(tip) => mistake.hint(tip),
+            None => mistake,
+        };
+        return failed(&printer, &mistake, None);
     }
+    args::advise(&mut error, &words);
     // A closed pipe is no error.
     drop(error.print());
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Kind::Usage as u8))
@@ -314,13 +322,22 @@ pub(crate) fn unknown_server(discovery: &Discovery, name: &str) -> CommandError 
         format!("Server \"{shown}\" not found in any configuration file"),
     )
     .server(name);
-    let near = discovery.servers.iter().map(|server| server.name.as_str()).find(|known| {
-        known.eq_ignore_ascii_case(name) || (name.len() > 2 && (known.contains(name) || name.contains(known)))
-    });
-    match near {
+    match near_server(discovery, name) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint("see `switchboard list --all`"),
     }
+}
+
+/// The server that is probably meant by a name that is nowhere.
+pub(crate) fn near_server<'d>(discovery: &'d Discovery, name: &str) -> Option<&'d str> {
+    let names: Vec<&'d str> = discovery.servers.iter().map(|server| server.name.as_str()).collect();
+    let is_alike = |known: &str| {
+        known.eq_ignore_ascii_case(name) || (name.len() > 2 && (known.contains(name) || name.contains(known)))
+    };
+    // Of names this short, any is near to any.
+    let is_long = |known: &str| name.len() > 2 && known.len() > 2;
+    let alike = names.iter().copied().find(|known| is_alike(known));
+    alike.or_else(|| shell::words::nearest(name, names.iter().copied().filter(|known| is_long(known))))
 }
 
 /// Why nobody can tell whether there is such a server: a file could not be read.

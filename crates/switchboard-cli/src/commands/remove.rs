@@ -5,7 +5,7 @@ use switchboard::sources::places;
 use switchboard::visible::shell_word;
 use switchboard::{Discovery, Origin};
 
-use super::{Context, Outcome, own_file, privacy, unread};
+use super::{Context, Outcome, near_server, own_file, privacy, unread};
 use crate::args::ScopeArg;
 use crate::error::CommandError;
 
@@ -60,6 +60,10 @@ fn not_ours(context: &Context, discovery: &Discovery, name: &str) -> CommandErro
         error
     } else {
         let path = places::project_file(&context.env, &discovery.project);
-        EditError::Missing { name: name.to_owned(), path }.into()
+        let error = CommandError::from(EditError::Missing { name: name.to_owned(), path });
+        match near_server(discovery, name) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error,
+        }
     }
 }

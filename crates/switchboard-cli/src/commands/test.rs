@@ -226,6 +226,10 @@ fn hint(subject: &Subject<'_>, launch: &Launch, seen: &Examination) -> Option<St
         return Some(format!("likely because {}{what}", problem.message));
     }
     match &error.cause {
+        // Somebody is logged in already: what is missing is a right.
+        Cause::Unauthorized { status: 403, why: Some(_), .. } => {
+            error.hint().map(|hint| hint.replace("NAME", &word))
+        }
         Cause::Unauthorized { .. } if subject.origin.path.is_none() => Some(
             "it wants to know who asks: give it a --header, or `switchboard add` it and log in".to_owned(),
         ),

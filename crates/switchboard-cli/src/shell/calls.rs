@@ -50,6 +50,7 @@ pub(super) async fn call<F: Front>(turn: &mut Turn<'_, F>, line: CallLine) -> Re
         }
         _ => error,
     })?;
+    calling::say_unlisted(&turn.context, &entry, &wanted);
     let outcome = done.map_err(|error| calling::failed(&entry, &error))?;
     calling::show(&turn.context, &outcome)
 }

@@ -288,7 +288,8 @@ fn command(name: &str, rest: &str) -> Result<Input, CommandError> {
     };
     Ok(match parsed {
         Ok(slash) => Input::Slash(Box::new(slash)),
-        Err(error) => {
+        Err(mut error) => {
+            args::advise(&mut error, &typed);
             let text = error.render().ansi().to_string();
             Input::Told(format!("{}\n", words::in_session(text.trim_end())))
         }

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use testkit::Sandbox;
 
-use crate::{session, switchboard, world};
+use crate::{run, session, switchboard, world};
 
 #[test]
 fn a_mistake_is_one_object_for_machines() {
@@ -19,6 +19,46 @@ fn a_mistake_is_one_object_for_machines() {
             &["-C", "nowhere", "list", "--json"]
         ]
     ));
+}
+
+#[test]
+fn a_name_that_is_nearly_right_is_told() {
+    let sandbox = world();
+    for line in [
+        &["why", "fiels"][..],
+        &["test", "fiels"],
+        &["status", "fiels"],
+        &["enable", "fiels"],
+        &["trust", "fiels"],
+        &["reauth", "fiels"],
+        &["remove", "fiels"],
+        &["tools", "fiels"],
+        &["call", "--server", "fiels", "read"],
+    ] {
+        let said = run(&sandbox, line);
+        assert!(said.contains("hint: did you mean `files`?") && said.contains("--- exit 2"), "{said}");
+    }
+}
+
+#[test]
+fn arguments_that_are_no_json_come_with_how_to_give_them() {
+    let sandbox = world();
+    let said = run(&sandbox, &["call", "files/read", "--args", "{oops"]);
+    assert!(said.contains("the arguments are not JSON: key must be a string at line 1 column 2"), "{said}");
+    let hint = "hint: put them in single quotes: --args '{\"key\": \"value\"}'; or use a file: --args @FILE";
+    assert!(said.contains(hint) && said.contains("standard input: --args -"), "{said}");
+    sandbox.write("oops.json", "{oops");
+    let said = run(&sandbox, &["call", "files/read", "--args", "@oops.json"]);
+    assert!(said.contains("hint: they must look like {\"key\": \"value\"}\n"), "{said}");
+}
+
+#[test]
+fn a_field_with_a_wrong_name_is_told_where_it_is_missed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("~/.switchboard/mcp.json", r#"{"mcpServers": {"odd": {"comand": "true"}}}"#);
+    let said = run(&sandbox, &["test", "odd"]);
+    assert!(said.contains("Server \"odd\": stdio server requires \"command\" field"), "{said}");
+    assert!(said.contains("hint: `comand` is not a known field; did you mean `command`?"), "{said}");
 }
 
 #[test]

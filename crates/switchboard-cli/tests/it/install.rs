@@ -190,6 +190,57 @@ fn the_gateway_at_an_address_is_not_one_of_the_servers_either() {
     assert!(run(&sandbox, &["list"]).contains("untrusted"), "it waits like any other");
 }
 
+/// Whoever says all means projects as well, wherever they are.
+#[test]
+fn all_means_every_project_it_was_put_into() {
+    let sandbox = world();
+    sandbox.write("~/other/.cursor/mcp.json", "{}\n");
+    let other = sandbox.path("~/other").to_string_lossy().into_owned();
+    run(&sandbox, &["install", "--into", "cursor"]);
+    run(&sandbox, &["install", "--into", "vscode", "--scope", "project"]);
+    run(&sandbox, &["install", "--into", "cursor", "--scope", "project", "-C", &other]);
+    // A scope, or a tool, leaves the others as they are, and says so.
+    let text = run(&sandbox, &["uninstall", "--from", "all", "--scope", "user"]);
+    assert!(text.contains("Cursor: took `switchboard` out of ~/.cursor/mcp.json"), "{text}");
+    let how = "switchboard uninstall --from cursor --scope project -C ~/other\n";
+    let stays = format!("Cursor: `switchboard` stays in ~/other/.cursor/mcp.json; this takes it out: {how}");
+    assert!(text.contains(&stays), "{text}");
+    let here = "stays in .vscode/mcp.json; this takes it out: switchboard uninstall --from vscode --scope project -C [PROJECT]\n";
+    assert!(text.contains(here), "{text}");
+    let report = json(&sandbox, &["uninstall", "--from", "vscode", "--json"]);
+    assert_eq!(report["tools"][0]["state"], "unchanged", "{report}");
+    assert_eq!(report["elsewhere"][0]["scope"], "project", "{report}");
+    assert_eq!(report["elsewhere"].as_array().unwrap().len(), 1, "{report}");
+    // Without one, nothing is left.
+    let text = run(&sandbox, &["uninstall", "--from", "all"]);
+    for path in ["~/other/.cursor/mcp.json", ".vscode/mcp.json"] {
+        assert!(text.contains(&format!("took `switchboard` out of {path}\n")), "{text}");
+    }
+    assert!(text.contains("--- exit 0") && !text.contains("stays"), "{text}");
+    assert_eq!(sandbox.read("~/other/.cursor/mcp.json"), "{}\n");
+    assert!(!sandbox.path(".vscode").exists());
+    assert!(run(&sandbox, &["uninstall", "--from", "all"]).contains("Nothing to do.\n"));
+}
+
+#[test]
+fn what_all_cannot_undo_is_named() {
+    let sandbox = world();
+    sandbox.write("~/gone/.cursor/mcp.json", r#"{"mcpServers": {"tool": {"command": "x"}}}"#);
+    let gone = sandbox.path("~/gone").to_string_lossy().into_owned();
+    let line = ["install", "--into", "cursor", "--scope", "project", "--move", "--yes", "-C", &gone];
+    let text = run(&sandbox, &line);
+    assert!(text.contains("moved 1 server"), "{text}");
+    fs::remove_dir_all(&gone).unwrap();
+    sandbox.write("~/.switchboard/installs/torn.json", "{");
+    run(&sandbox, &["install", "--into", "codex"]);
+    let text = run(&sandbox, &["uninstall", "--from", "all"]);
+    assert!(text.contains("Cursor: ~/gone/.cursor/mcp.json is not there any more\n"), "{text}");
+    assert!(text.contains("  `tool`: the directory of its project is not there\n"), "{text}");
+    assert!(text.contains("the record of an installation is damaged"), "{text}");
+    assert!(text.contains("Codex: took") && text.contains("--- exit 2"), "{text}");
+    assert!(!fs::exists(&gone).unwrap(), "a project is not made again");
+}
+
 /// Whenever it is killed, each file is the old one or the new one, and no server is gone from both.
 #[cfg(unix)]
 #[test]

@@ -120,6 +120,28 @@ fn arguments_that_would_fail_are_refused_with_what_the_tool_takes() {
 }
 
 #[test]
+fn an_argument_the_tool_does_not_list_is_named() {
+    let input = json!({
+        "type": "object", "required": ["timezone"],
+        "properties": {"timezone": {"type": "string"}, "format": {"type": "string"}}});
+    let (sandbox, script) = world(json!({"tools": [{"name": "now", "inputSchema": input}]}), &json!({}));
+    let said = run(&sandbox, &["call", "fake/now", "tz=UTC"]);
+    let refused = "error: there is no argument `tz`; did you mean `timezone`? It needs timezone\n";
+    assert!(said.contains(refused) && said.contains("--- exit 2"), "{said}");
+    assert!(said.contains("hint: it takes timezone=string [format=string]\n"), "{said}");
+    assert!(!script.methods().iter().any(|method| method == "tools/call"), "nothing was sent");
+    // With nothing missing the server decides; who typed it is told.
+    let warning = "warning: the tool does not list an argument `fromat` (did you mean `format`?); it is sent all the \
+                   same. It lists: timezone=string [format=string]\n";
+    let typed = &["call", "fake/now", "timezone=UTC", "fromat=x"][..];
+    for line in [typed, &["call", "fake/now", "--args", r#"{"timezone": "UTC", "fromat": "x"}"#]] {
+        let said = run(&sandbox, line);
+        assert!(said.contains(warning) && said.contains("--- exit 0"), "{said}");
+    }
+    assert!(!run(&sandbox, &[typed, &["-q"]].concat()).contains("warning"));
+}
+
+#[test]
 fn a_result_that_is_not_what_was_promised_is_shown_and_marked() {
     let output = json!({"type": "object", "properties": {"t": {"type": "number"}}, "required": ["t"]});
     let odd = json!({"type": "object", "properties": {"t": {"$ref": "https://example.com/t"}}});

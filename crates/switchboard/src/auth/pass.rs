@@ -32,6 +32,9 @@ struct State {
     unproven: Option<u64>,
 }
 
+/// Why a login that is there is of no use for what was asked.
+const NO_RIGHTS: &str = "the login is there, but lacks the rights for this";
+
 /// Which token a request went out with.
 #[derive(Debug, Clone)]
 pub(crate) struct Stamp(Option<Arc<Token>>);
@@ -111,7 +114,9 @@ impl Pass {
         }
         let is_new = stamp.generation().is_some() && self.state().unproven == stamp.generation();
         if status != 401 || is_new {
-            return Ok(Verdict::Final(None));
+            // The server knows who asks, and says no all the same.
+            let why = (status == 403 && stamp.0.is_some()).then(|| NO_RIGHTS.to_owned());
+            return Ok(Verdict::Final(why));
         }
         let refused = stamp.generation().unwrap_or_default();
         let why = match Box::pin(self.keys.token(&self.place.id, Need::Newer(refused))).await {

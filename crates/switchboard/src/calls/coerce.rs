@@ -6,13 +6,26 @@
 use serde_json::{Map, Number, Value};
 
 use crate::json::Json;
-use crate::sources::nearest;
+use crate::sources::{nearest, short_for};
 use crate::visible::excerpt;
 
 /// References and choices inside each other.
 const DEEPEST: usize = 16;
 /// Arguments and values that are named.
 const MOST_NAMED: usize = 12;
+/// Words by which other parts of a schema may list more keys.
+const ELSEWHERE: &[&str] = &[
+    "$ref",
+    "$dynamicRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "then",
+    "else",
+    "dependentSchemas",
+    "unevaluatedProperties",
+];
 
 /// Why words are no arguments.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,13 +64,15 @@ pub enum Coercion {
         /// The key.
         key: String,
     },
-    /// A key the tool does not take.
-    #[error("there is no argument `{key}`{}", near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+    /// Keys the tool does not take, and what it needs besides.
+    #[error("{}", not_taken(keys, near, missing))]
     Unknown {
-        /// The key.
-        key: String,
-        /// One that is nearly the same.
-        near: Option<String>,
+        /// The keys.
+        keys: Vec<String>,
+        /// Keys it takes that are probably meant.
+        near: Vec<String>,
+        /// What it needs and does not get.
+        missing: Vec<String>,
     },
     /// What the tool needs besides.
     #[error("it also needs {}", names.join(", "))]
@@ -90,17 +105,92 @@ pub fn arguments(words: &[String], schema: &Json) -> Result<Map<String, Value>, 
 /// Refuses what would certainly fail: names the tool does not know, and what it needs and does not get.
 pub fn complete(arguments: &Map<String, Value>, schema: &Json) -> Result<(), Coercion> {
     let schema = schema.value();
-    let known = || schema["properties"].as_object().into_iter().flat_map(Map::keys).map(String::as_str);
-    if schema["additionalProperties"] == false
-        && schema.get("patternProperties").is_none()
-        && let Some(key) = arguments.keys().find(|key| known().all(|name| name != *key))
-    {
-        let near = nearest(key, known()).map(str::to_owned);
-        return Err(Coercion::Unknown { key: excerpt(key, 60), near });
-    }
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let names: Vec<_> = required.filter(|name| !arguments.contains_key(*name)).map(str::to_owned).collect();
-    if names.is_empty() { Ok(()) } else { Err(Coercion::Missing { names }) }
+    let missing: Vec<_> = required.filter(|name| !arguments.contains_key(*name)).map(str::to_owned).collect();
+    // Where the call fails anyway, a key that is not listed is probably the reason.
+    let is_refused = match others(&schema) {
+        Others::Refused => true,
+        Others::Unsaid => !missing.is_empty(),
+        Others::Taken => false,
+    };
+    let unknown = if is_refused { unknown(arguments, &schema) } else { Vec::new() };
+    if unknown.is_empty() {
+        return if missing.is_empty() { Ok(()) } else { Err(Coercion::Missing { names: missing }) };
+    }
+    let mut near = Vec::new();
+    for meant in unknown.iter().filter_map(|key| meant(key, arguments, &missing, &schema)) {
+        if !near.contains(&meant) {
+            near.push(meant);
+        }
+    }
+    let keys = unknown.iter().take(MOST_NAMED).map(|key| excerpt(key, 60)).collect();
+    Err(Coercion::Unknown { keys, near, missing })
+}
+
+/// Keys the tool neither lists nor refuses, each with the one that is probably meant. They are sent all the same, and may
+/// have no effect.
+pub fn unlisted(arguments: &Map<String, Value>, schema: &Json) -> Vec<(String, Option<String>)> {
+    let schema = schema.value();
+    if others(&schema) != Others::Unsaid {
+        return Vec::new();
+    }
+    let unknown = unknown(arguments, &schema).into_iter().take(MOST_NAMED);
+    unknown.map(|key| (excerpt(key, 60), meant(key, arguments, &[], &schema))).collect()
+}
+
+/// What a schema says of keys it does not list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    Taken,
+    Refused,
+    Unsaid,
+}
+
+fn others(schema: &Value) -> Others {
+    let says = |word: &str| schema.get(word).is_some();
+    let lists_something = || schema["properties"].as_object().is_some_and(|fields| !fields.is_empty());
+    match schema.get("additionalProperties") {
+        _ if says("patternProperties") => Others::Taken,
+        Some(Value::Bool(false)) => Others::Refused,
+        // A tool that lists nothing may take anything.
+        None if lists_something() && !ELSEWHERE.iter().any(|word| says(word)) => Others::Unsaid,
+        _ => Others::Taken,
+    }
+}
+
+/// The keys that are not listed.
+fn unknown<'a>(arguments: &'a Map<String, Value>, schema: &Value) -> Vec<&'a str> {
+    let is_listed = |key: &str| schema["properties"].get(key).is_some();
+    arguments.keys().map(String::as_str).filter(|key| !is_listed(key)).collect()
+}
+
+/// The key that is probably meant: rather one that is missing, and never one that is given as well.
+fn meant(key: &str, arguments: &Map<String, Value>, missing: &[String], schema: &Value) -> Option<String> {
+    let listed = schema["properties"].as_object().into_iter().flat_map(Map::keys).map(String::as_str);
+    let open: Vec<&str> = listed.filter(|name| !arguments.contains_key(*name)).collect();
+    let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
+    nearest(key, missing.iter().copied())
+        .or_else(|| nearest(key, open.iter().copied()))
+        .or_else(|| short_for(key, missing.iter().copied()))
+        .or_else(|| short_for(key, open.iter().copied()))
+        .map(|name| excerpt(name, 60))
+}
+
+/// All that is wrong with the keys in one go: who mends one thing should not be told of the next.
+fn not_taken(keys: &[String], near: &[String], missing: &[String]) -> String {
+    let quoted = |names: &[String], between: &str| {
+        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(between)
+    };
+    let what = if keys.len() == 1 { "there is no argument" } else { "there are no arguments" };
+    let mut text = format!("{what} {}", quoted(keys, ", "));
+    if !near.is_empty() {
+        text.push_str(&format!("; did you mean {}?", quoted(near, " and ")));
+    }
+    if !missing.is_empty() {
+        let needs = if near.is_empty() { "; it also needs" } else { " It needs" };
+        text.push_str(&format!("{needs} {}", missing.join(", ")));
+    }
+    text
 }
 
 /// What a tool takes, as one would type it: `a=number [unit=celsius|fahrenheit]`. Nothing if it takes nothing.

@@ -17,7 +17,7 @@ mod policy;
 mod shape;
 mod spill;
 
-pub use coerce::{Coercion, arguments, complete, usage};
+pub use coerce::{Coercion, arguments, complete, unlisted, usage};
 pub use deferred::Deferred;
 pub use error::{CODES, CallError, Class, Denier};
 pub use grants::{GrantKind, Grants, Standing};

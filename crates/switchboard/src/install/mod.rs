@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 pub use entry::{Gateway, entry};
 pub use moves::{Left, Move};
 pub use perform::{Prepared, State, Wish, prepare};
-pub use record::{Record, records};
-pub use target::{Target, target, tools};
+pub use record::{Record, records, unreadable};
+pub use target::{Target, recorded, target, tools};
 pub use text::{Shape, Slot};
 pub use undo::{Undo, undo};
 

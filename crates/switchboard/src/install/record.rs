@@ -167,11 +167,20 @@ fn load(path: &Path) -> Result<Option<Record>, WriteError> {
 
 /// Every installation there is a record of, by path. A record that cannot be read is left out.
 pub fn records(env: &Env) -> Vec<Record> {
+    files(env).iter().filter_map(|path| load(path).ok().flatten()).collect()
+}
+
+/// Why records cannot be read, for each one that is left out.
+pub fn unreadable(env: &Env) -> Vec<WriteError> {
+    files(env).iter().filter_map(|path| load(path).err()).collect()
+}
+
+fn files(env: &Env) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory(env)).into_iter().flatten().flatten();
     let mut paths: Vec<_> = entries
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
         .collect();
     paths.sort();
-    paths.iter().filter_map(|path| load(path).ok().flatten()).collect()
+    paths
 }

@@ -5,13 +5,14 @@
 
 use std::path::{Path, PathBuf};
 
+use super::record::Record;
 use super::text::{Shape, Slot};
 use crate::config::edit::Refusal;
 use crate::env::Env;
 use crate::origin::{Origin, Scope};
 use crate::provider::Provider;
 use crate::sources::container;
-use crate::sources::places::{Container, Place, Project, Spot, places};
+use crate::sources::places::{Container, Project, Spot, places};
 use crate::sources::syntax::{Format, parse};
 
 /// The file of a tool that gets the entry.
@@ -39,11 +40,50 @@ pub fn tools() -> impl Iterator<Item = Provider> + Clone {
 
 /// The file for a tool and a scope; nothing if the tool has none.
 pub fn target(env: &Env, project: &Project, tool: Provider, scope: Scope) -> Option<Target> {
+    let mut candidates = candidates(env, project, tool, scope);
+    // One that cannot be looked at is there: another one would be written beside it.
+    let there = candidates.iter().position(|target| target.path.try_exists().unwrap_or(true));
+    let near = || candidates.iter().position(|target| target.path.parent().is_some_and(Path::is_dir));
+    let chosen = there.or_else(near).unwrap_or_default();
+    if candidates.is_empty() {
+        return None;
+    }
+    Some(candidates.swap_remove(chosen))
+}
+
+/// The file that a record tells of, and the project around it, wherever that is; nothing if the tool has no such file.
+pub fn recorded(env: &Env, record: &Record) -> Option<(Project, Target)> {
+    let tool = tools().find(|tool| tool.id() == record.tool)?;
+    if record.scope == Scope::User.as_str() {
+        let project = Project::find(env);
+        let known = candidates(env, &project, tool, Scope::User);
+        if let Some(target) = known.into_iter().find(|target| target.path == record.path) {
+            return Some((project, target));
+        }
+        // Where it was put counts, also if the tool has another file by now.
+        let usual = target(env, &project, tool, Scope::User)?;
+        let is_alike = usual.path.extension() == record.path.extension();
+        return is_alike.then(|| (project, Target { path: record.path.clone(), ..usual }));
+    }
+    let mut dirs: Vec<&Path> = record.path.ancestors().skip(1).collect();
+    // The outermost first: in a repository, a file counts in the directories below it as well.
+    dirs.reverse();
+    dirs.into_iter().find_map(|dir| {
+        let env = env.clone().with_cwd(dir);
+        let project = Project::find(&env);
+        let known = candidates(&env, &project, tool, Scope::Project);
+        let target = known.into_iter().find(|target| target.path == record.path)?;
+        Some((project, target))
+    })
+}
+
+/// Every file the tool has for a scope, the one that counts most first.
+fn candidates(env: &Env, project: &Project, tool: Provider, scope: Scope) -> Vec<Target> {
     if tool == Provider::Continue && scope == Scope::Project {
         // Its servers for a project are files of their own.
         let path = env.join(env.cwd(), ".continue/mcpServers/switchboard.yaml");
         let container = Container::Whole;
-        return Some(Target { tool, scope, path, format: Format::Yaml, read_as: tool, container });
+        return vec![Target { tool, scope, path, format: Format::Yaml, read_as: tool, container }];
     }
     let read_as = match (tool, scope) {
         // Claude Code's file for a project is everybody's.
@@ -52,9 +92,12 @@ pub fn target(env: &Env, project: &Project, tool: Provider, scope: Scope) -> Opt
     };
     let all =
         places(env, project).into_iter().filter(|place| place.provider == read_as && place.scope == scope);
-    let mut candidates: Vec<(PathBuf, Place)> = all
-        .filter_map(|place| match &place.spot {
-            Spot::File(path) if is_meant(tool, scope, path) => Some((path.clone(), place)),
+    let mut candidates: Vec<Target> = all
+        .filter_map(|place| match place.spot {
+            Spot::File(path) if is_meant(tool, scope, &path) => {
+                let (format, container) = (place.format, place.container);
+                Some(Target { tool, scope, path, format, read_as, container })
+            }
             _ => None,
         })
         .collect();
@@ -62,15 +105,7 @@ pub fn target(env: &Env, project: &Project, tool: Provider, scope: Scope) -> Opt
         // More tools look for `.mcp.json`, so that is the one to make.
         candidates.reverse();
     }
-    // One that cannot be looked at is there: another one would be written beside it.
-    let there = candidates.iter().position(|(path, _)| path.try_exists().unwrap_or(true));
-    let near = || candidates.iter().position(|(path, _)| path.parent().is_some_and(Path::is_dir));
-    let chosen = there.or_else(near).unwrap_or_default();
-    if candidates.is_empty() {
-        return None;
-    }
-    let (path, place) = candidates.swap_remove(chosen);
-    Some(Target { tool, scope, path, format: place.format, read_as, container: place.container })
+    candidates
 }
 
 /// Whether the tool itself writes its servers there; some places are only read for the sake of old files.

@@ -53,6 +53,7 @@ pub fn undo(env: &Env, project: &Project, target: Target) -> Result<Option<Undo>
     let record = place.load()?;
     let before = record::text(&target.path)?;
     let theirs = match (&record, &before) {
+        (Some(record), None) if is_gone(project, &target) => gone(record),
         (Some(record), _) => theirs(&target, record, before.as_deref(), &place)?,
         (None, Some(text)) if has_gateway(text, &target) => {
             let slot = target.slot(text).map_err(|refusal| refused(&target, refusal))?;
@@ -75,6 +76,19 @@ pub fn undo(env: &Env, project: &Project, target: Target) -> Result<Option<Undo>
         (target.scope == Scope::Project).then(|| project.ancestors.last().unwrap_or(&project.dir).clone());
     let back = back.into_iter().map(|moved| moved.name).collect();
     Ok(Some(Undo { target, before, after, back, left, own, record, stuck, place, inside }))
+}
+
+/// Whether the project of a file is not there, or not now.
+fn is_gone(project: &Project, target: &Target) -> bool {
+    target.scope == Scope::Project && project.ancestors.first().is_none_or(|dir| !dir.is_dir())
+}
+
+/// Where no project is, none is made to put something back. It may be on a disk that comes back, so the record stays.
+fn gone(record: &Record) -> Theirs {
+    let reason = "the directory of its project is not there";
+    let left = |moved: &Moved| Left { name: moved.name.clone(), reason: reason.to_owned() };
+    let left = record.moved.iter().map(left).collect();
+    Theirs { after: None, back: Vec::new(), stuck: record.moved.clone(), left }
 }
 
 fn refused(target: &Target, refusal: crate::config::edit::Refusal) -> InstallError {

@@ -91,6 +91,19 @@ fn not_a_server(node: &Node<'_>, provider: Provider) -> Option<String> {
     }
 }
 
+/// Words that others use for a field, too far from its name to be a slip of the hand.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("cmd", "command"),
+    ("executable", "command"),
+    ("program", "command"),
+    ("arguments", "args"),
+    ("environment", "env"),
+    ("envs", "env"),
+    ("uri", "url"),
+    ("ulr", "url"),
+    ("endpoint", "url"),
+];
+
 /// More unknown fields than this are counted, not named.
 const MAX_UNKNOWN: usize = 20;
 
@@ -324,8 +337,12 @@ impl Reader<'_> {
     fn unknown(&mut self, key: &str) {
         let problem =
             Problem::new(Code::UnknownField, format!("`{}` is not a known field", excerpt(key, 60)));
-        let near = nearest(key, self.dialect.known().map(|(name, _)| name));
-        let problem = match near {
+        let known = || self.dialect.known().map(|(name, _)| name);
+        let by_other_word = || {
+            let (_, name) = OTHER_WORDS.iter().find(|(word, _)| key.eq_ignore_ascii_case(word))?;
+            known().find(|known| known == name)
+        };
+        let problem = match nearest(key, known()).or_else(by_other_word) {
             Some(name) => problem.hint(format!("did you mean `{name}`?")),
             None => problem,
         };

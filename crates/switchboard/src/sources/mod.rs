@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use container::Switches;
-pub(crate) use nearest::nearest;
+pub(crate) use nearest::{nearest, short_for};
 use places::{Place, Project};
 use syntax::Format;
 use tree::Node;

@@ -207,8 +207,8 @@ impl Error {
             | Cause::Start { .. }
             | Cause::Timeout { .. }
             | Cause::Unauthorized { .. }
-            | Cause::Rpc(_) => problems.first(),
-            Cause::Http { status: 400..=499, .. } => problems.first(),
+            | Cause::Rpc(_)
+            | Cause::Http { status: 400..=499, .. } => problems.first(),
             _ => problems.iter().find(of_address),
         }
     }
@@ -333,6 +333,8 @@ impl fmt::Display for Cause {
             Self::Rpc(error) => write!(f, "{} (code {})", error.message, error.code),
             Self::Http { status, body, .. } if body.is_empty() => write!(f, "HTTP {status}"),
             Self::Http { status, body, .. } => write!(f, "HTTP {status}: {body}"),
+            // Who is logged in does not have to be told that a login is wanted.
+            Self::Unauthorized { status: 403, why: Some(why), .. } => write!(f, "HTTP 403: {why}"),
             Self::Unauthorized { status, why: Some(why), .. } => {
                 write!(f, "HTTP {status}: the server wants a login; {why}")
             }
@@ -436,6 +438,9 @@ impl Explain for Error {
             Cause::Timeout { .. } => {
                 "raise `timeout` or `startupTimeout` of this server (milliseconds, 0 = no limit)"
             }
+            Cause::Unauthorized { status: 403, why: Some(_), .. } => {
+                "log in as somebody who may: switchboard reauth NAME (or ask its owner for the right)"
+            }
             Cause::Unauthorized { .. } => {
                 "log in: switchboard reauth NAME (or, if it has a token of its own, check that: switchboard why NAME)"
             }
@@ -467,5 +472,30 @@ impl Explain for Error {
 
     fn place(&self) -> Option<(&Path, Option<u32>)> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_logged_in_and_refused_is_told_of_rights() {
+        let said = |status: u16, challenge: Option<&str>, why: Option<&str>| {
+            let (challenge, why) = (challenge.map(str::to_owned), why.map(str::to_owned));
+            let error = Error::never(Cause::Unauthorized { status, challenge, why });
+            (error.to_string(), error.hint().unwrap())
+        };
+        let (message, hint) = said(403, None, Some("it lacks rights"));
+        assert_eq!(message, "HTTP 403: it lacks rights");
+        assert!(hint.starts_with("log in as somebody who may: switchboard reauth NAME"), "{hint}");
+        let scope = "Bearer error=\"insufficient_scope\", scope=\"write\"";
+        let (_, hint) = said(403, Some(scope), Some("it lacks rights"));
+        assert_eq!(hint, "log in for the rights it needs: switchboard reauth NAME --scope 'write'");
+        let (message, hint) = said(403, None, None);
+        assert_eq!(message, "HTTP 403: the server wants a login");
+        assert!(hint.starts_with("log in: switchboard reauth NAME"), "{hint}");
+        let (message, _) = said(401, None, Some("it has ended"));
+        assert_eq!(message, "HTTP 401: the server wants a login; it has ended");
     }
 }

@@ -126,6 +126,25 @@ fn what_every_tool_gets() {
     insta::assert_snapshot!(text);
 }
 
+/// A record is enough to find the file again, from anywhere.
+#[test]
+fn a_file_is_found_again_by_its_record() {
+    for scope in [Scope::User, Scope::Project] {
+        for tool in install::tools() {
+            let sandbox = Sandbox::new();
+            let Some(target) = target(&sandbox, tool, scope) else { continue };
+            let before = everything(&sandbox);
+            put(&sandbox, &target, &wish(tool, &program(), false));
+            let env = sandbox.env().with_cwd(sandbox.home());
+            let (project, found) = install::recorded(&env, &install::records(&env)[0]).unwrap();
+            assert_eq!((found.tool, found.scope, &found.path), (tool, scope, &target.path));
+            assert_eq!(found.read_as, target.read_as);
+            install::undo(&env, &project, found).unwrap().unwrap().perform().unwrap();
+            assert_eq!(everything(&sandbox), before, "{} leaves something behind", tool.id());
+        }
+    }
+}
+
 #[test]
 fn every_file_of_the_corpus_comes_back_to_the_byte() {
     let (mut n_files, mut n_moved, mut n_stays) = (0, 0, 0);

@@ -1,5 +1,6 @@
 //! Where a gateway listens: standard input and output, an address, or a socket. Also what it does at a hangup.
 
+use std::io::{self, IsTerminal as _};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -67,13 +68,31 @@ async fn bind(address: &str, token: Option<&Token>) -> Result<TcpListener, Comma
     let cannot = |why: String| {
         CommandError::usage("cannot-listen", format!("cannot listen on {}: {why}", excerpt(address, 100)))
     };
-    let listener = TcpListener::bind(address).await.map_err(|error| cannot(error.to_string()))?;
+    let listener = TcpListener::bind(address).await.map_err(|error| {
+        let failed = cannot(error.to_string());
+        match what_to_do(address, error.kind()) {
+            Some(hint) => failed.hint(hint),
+            None => failed,
+        }
+    })?;
     let ip: IpAddr = listener.local_addr().map_err(|error| cannot(error.to_string()))?.ip();
     if token.is_none() && !ip.is_loopback() {
         return Err(cannot("without a token only this machine may come in".to_owned())
             .hint("switchboard serve --http HOST:PORT --token makes one; --token-file FILE takes yours"));
     }
     Ok(listener)
+}
+
+/// What to do where nobody can listen.
+fn what_to_do(address: &str, why: io::ErrorKind) -> Option<&'static str> {
+    let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
+    let is_host = !host.is_empty() && (!host.contains(':') || host.starts_with('['));
+    if why == io::ErrorKind::AddrInUse {
+        return Some("another program has that port: choose another one, or use --http alone for a free one");
+    }
+    let is_whole = is_host && port.parse::<u16>().is_ok();
+    let form = "HOST:PORT is meant, for example --http localhost:8080; --http alone takes a free port";
+    (!is_whole).then_some(form)
 }
 
 impl Place {
@@ -97,7 +116,7 @@ impl Place {
         serve: &Serve,
         gone: CancellationToken,
     ) -> Result<(), CommandError> {
-        let lost = |error: std::io::Error| CommandError::new(Kind::Failed, "input-output", error.to_string());
+        let lost = |error: io::Error| CommandError::new(Kind::Failed, "input-output", error.to_string());
         if let Some(address) = self.address() {
             context.printer.remark(&format!("listening on {address}"));
         }
@@ -109,6 +128,9 @@ impl Place {
         };
         match self {
             Self::Stdio => {
+                if io::stdin().is_terminal() {
+                    say_what_it_waits_for(context);
+                }
                 let Streams { input, output, modes } = streams::standard();
                 let served = tokio::select! {
                     served = gateway.stdio(input, output) => served.map_err(lost),
@@ -137,6 +159,13 @@ fn edge(serve: &Serve, token: Option<String>) -> Edge {
     let idle = Duration::from_secs(serve.session_idle.into());
     let limits = Limits { rate, idle, ..Limits::default() };
     Edge { token, hosts: serve.host.clone(), sse: serve.sse, limits }
+}
+
+/// Whoever types it sees nothing otherwise, and does not know why.
+fn say_what_it_waits_for(context: &Context) {
+    let how = "an agent is meant to start it: switchboard install --into TOOL";
+    context.printer.remark(&format!("speaking MCP on standard input and output; {how}"));
+    context.printer.remark("Ctrl-C or Ctrl-D ends it");
 }
 
 /// What clients need. A token that was given is known already, and shown to nobody.
@@ -178,3 +207,25 @@ pub(super) async fn heed_hangups(context: &Context, gateway: &Gateway, gone: &Ca
 
 #[cfg(not(unix))]
 pub(super) async fn heed_hangups(_: &Context, _: &Gateway, _: &CancellationToken) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_without_a_port_is_told_its_form() {
+        let check = |address: &str, is_told: bool| {
+            let hint = what_to_do(address, io::ErrorKind::InvalidInput);
+            assert_eq!(hint.is_some_and(|hint| hint.contains("HOST:PORT")), is_told, "{address}");
+        };
+        check("localhost", true);
+        check("8080", true);
+        check(":8080", true);
+        check("localhost:", true);
+        check("localhost:http", true);
+        check("127.0.0.1:70000", true);
+        check("::1", true);
+        check("[::1]:8080", false);
+        check("nowhere.example:8080", false);
+    }
+}

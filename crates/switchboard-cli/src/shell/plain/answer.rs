@@ -11,7 +11,7 @@ use super::super::Question;
 use super::super::signature::parameters;
 use crate::commands::{Context, connection};
 use crate::printer::harmless;
-use crate::visitor::opened;
+use crate::visitor::{again, opened};
 
 /// More of the arguments of a call is not shown; how much is missing is.
 const MOST: usize = 8000;
@@ -207,7 +207,10 @@ async fn visit(context: &Context, page: &Page) -> Option<Visited> {
             "" if opened(&context.env, &page.url) => say(context, "Waiting for you to come back: "),
             "" => say(context, "There is no browser here to open it with: "),
             "no" | "n" => return Some(Visited::Declined),
-            pasted => return Some(Visited::Pasted(pasted.to_owned())),
+            pasted => match page.check_pasted(pasted) {
+                Ok(()) => return Some(Visited::Pasted(pasted.to_owned())),
+                Err(why) => say(context, &format!("{}: ", again(&why.to_string(), page))),
+            },
         }
     }
 }

@@ -13,6 +13,7 @@ use super::super::text::{plain, wrap};
 use super::approve::{choices, field};
 use super::scroll::Scroll;
 use super::{Reply, Room, Shown, Turn, fit};
+use crate::visitor::again;
 
 /// A page that waits to be opened.
 #[derive(Debug)]
@@ -33,7 +34,10 @@ pub(in super::super) struct Visit {
 enum Kind {
     /// The browser comes back, or its last address is pasted.
     Login {
+        page: Box<Page>,
         pasted: Editor,
+        /// What is wrong with what was pasted last.
+        wrong: Option<String>,
     },
     Wish,
 }
@@ -55,7 +59,8 @@ impl Visit {
             format!("; it asks for these rights: {}", page.new_scopes.join(" "))
         };
         let message = plain(&format!("at {}{rights}", page.issuer));
-        Self::new(Kind::Login { pasted: Editor::default() }, &page.server, message, &page.url)
+        let kind = Kind::Login { page: Box::new(page.clone()), pasted: Editor::default(), wrong: None };
+        Self::new(kind, &page.server, message, &page.url)
     }
 
     pub(super) fn wished(server: &str, message: &str, url: &str) -> Self {
@@ -80,10 +85,18 @@ impl Visit {
                 Key::Escape => Turn::Done(Reply::Elicit(Answer::Cancel), None),
                 _ => Turn::Foreign,
             },
-            Kind::Login { pasted } => match key {
+            Kind::Login { page, pasted, wrong } => match key {
                 Key::Escape => Turn::Done(Reply::Visit(Visited::Declined), None),
                 Key::Enter if !pasted.whole().trim().is_empty() => {
-                    Turn::Done(Reply::Visit(Visited::Pasted(pasted.whole().trim().to_owned())), None)
+                    let text = pasted.whole().trim().to_owned();
+                    match page.check_pasted(&text) {
+                        Ok(()) => Turn::Done(Reply::Visit(Visited::Pasted(text)), None),
+                        Err(why) => {
+                            *pasted = Editor::default();
+                            *wrong = Some(plain(&again(&why.to_string(), page)));
+                            Turn::Stay
+                        }
+                    }
                 }
                 Key::Edit(Edit::Char('n' | 'N')) if pasted.is_empty() => {
                     Turn::Done(Reply::Visit(Visited::Declined), None)
@@ -105,7 +118,7 @@ impl Visit {
     }
 
     pub(super) fn paste(&mut self, text: &str) {
-        if let Kind::Login { pasted } = &mut self.kind {
+        if let Kind::Login { pasted, .. } = &mut self.kind {
             // An address has no blanks; a terminal may have broken it.
             pasted.insert(&text.split_whitespace().collect::<String>());
         }
@@ -137,6 +150,9 @@ impl Visit {
             Some(host) => Line::from(vec![Span::styled("host: ", FAINT), Span::styled(plain(host), STRONG)]),
             None => Line::from(Span::styled("this is no address of a page; it is not opened", BAD)),
         }];
+        if let Kind::Login { wrong: Some(wrong), .. } = &self.kind {
+            body.extend(wrap(&Line::from(Span::styled(wrong.clone(), BAD)), room.width));
+        }
         let (foot, cursor) = self.foot(room);
         // Besides these there is the title.
         let left = room.height.saturating_sub(foot.len() + body.len() + 1).max(1);
@@ -148,7 +164,7 @@ impl Visit {
     }
 
     fn foot(&self, room: &Room) -> (Vec<Line<'static>>, Option<usize>) {
-        let Kind::Login { pasted } = &self.kind else {
+        let Kind::Login { pasted, .. } = &self.kind else {
             let keys: &[_] = if self.host.is_some() {
                 &[("y", "open it in your browser"), ("n", "no"), ("Esc", "not now")]
             } else {

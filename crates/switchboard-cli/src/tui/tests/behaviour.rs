@@ -177,10 +177,18 @@ fn a_page_is_opened_only_after_a_yes() {
     assert!(matches!(effects.as_slice(), [Effect::Open { ticket: 1, .. }]), "{effects:?}");
     world.play(Event::Opened { ticket: 1, url: String::new(), is_open: true });
     assert!(world.text().contains("come back from the browser"), "{}", world.text());
-    world.play(Event::Paste("http://127.0.0.1:4444/callback?code=1\n&state=2".into()));
+    world.play(Event::Paste("http://127.0.0.1:4444/callback?code=1&state=2".into()));
+    assert!(answers(world.key(KeyCode::Enter)).is_empty(), "it is of another login");
+    assert!(
+        world.text().contains("That does not help: this address is from another login"),
+        "{}",
+        world.text()
+    );
+    let state = "x".repeat(90);
+    world.play(Event::Paste(format!("http://127.0.0.1:4444/callback?code=1\n&state={state}")));
     let answered = answers(world.key(KeyCode::Enter));
     let [(1, Reply::Visit(Visited::Pasted(address)))] = answered.as_slice() else { panic!("{answered:?}") };
-    assert_eq!(address, "http://127.0.0.1:4444/callback?code=1&state=2");
+    assert_eq!(*address, format!("http://127.0.0.1:4444/callback?code=1&state={state}"));
 
     let wish = |url: &str, key: char| {
         let mut world = World::new(80, 24);

@@ -17,7 +17,8 @@ fn a_tool_that_needs_more_rights_says_how_to_get_them() {
     let mut world = World::new(Peer::oidc(&[]));
     world.login(&[]);
     let hint = "hint: log in for the rights it needs: switchboard reauth tracker --scope 'mcp:write'";
-    world.run(&["call", "tracker/write"]).failed(3, &["HTTP 403", hint]);
+    let why = "HTTP 403: the login is there, but lacks the rights for this";
+    world.run(&["call", "tracker/write"]).failed(3, &[why, hint]);
     world.call();
     let ran = world.login(&["--scope", "mcp:write"]);
     assert!(ran.err.contains("It asks for these rights: mcp:write\n"), "{}", ran.err);

@@ -350,3 +350,14 @@ fn nobody_listens_beyond_this_machine_without_a_token() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+#[test]
+fn an_address_that_cannot_be_had_says_what_to_do() {
+    let sandbox = world(&[], &Mark::new());
+    let seen = run(&sandbox, &["serve", "--http", "localhost"]);
+    assert!(seen.contains("hint: HOST:PORT is meant, for example --http localhost:8080"), "{seen}");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let seen = run(&sandbox, &["serve", "--http", &address]);
+    assert!(seen.contains("hint: another program has that port") && seen.contains("--- exit 2"), "{seen}");
+}

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use testkit::{Fake, FakeScript, Mark};
 
 use super::{Pipe, modern, names, world};
+use crate::screen::Screen;
 
 /// A server with a handshake that has something of everything, and a modern one whose result points to a resource.
 fn scripts() -> (FakeScript, FakeScript) {
@@ -227,4 +228,22 @@ fn what_is_no_message_is_answered_as_such_and_changes_nothing() {
     kill_process(Pid::from_raw(i32::try_from(pipe.child.id()).unwrap()).unwrap(), Signal::TERM).unwrap();
     assert_eq!(pipe.end().0, Some(0));
     assert!(mark.alive().is_empty(), "a server is left behind");
+}
+
+#[test]
+fn whoever_types_it_is_told_what_it_waits_for() {
+    let sandbox = world(&[], &Mark::new());
+    for key in ["\x04", "\x03"] {
+        let mut screen = Screen::open(&sandbox, 140, &["serve"]);
+        screen.wait_for("Ctrl-C or Ctrl-D ends it");
+        let text = screen.text();
+        assert!(text.contains("MCP on standard input and output; an agent is meant to start it"), "{text}");
+        assert!(text.contains("switchboard install --into TOOL"), "{text}");
+        screen.send(key);
+        assert_eq!(screen.end(), 0, "{}", screen.text());
+    }
+    let mut screen = Screen::open(&sandbox, 140, &["serve", "-q"]);
+    screen.send("\x04");
+    assert_eq!(screen.end(), 0, "{}", screen.text());
+    assert!(!screen.text().contains("MCP"), "{}", screen.text());
 }

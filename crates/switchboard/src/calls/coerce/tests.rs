@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{Coercion, arguments, complete, usage};
+use super::{Coercion, arguments, complete, unlisted, usage};
 use crate::json::Json;
 
 fn schema() -> Json {
@@ -142,8 +142,11 @@ fn what_would_certainly_fail_is_refused_before_it_is_sent() {
         said(&["unit"], json!({"required": ["city", "day"]})),
         Err("it also needs city, day".to_owned())
     );
-    let near = "there is no argument `citty`; did you mean `city`?";
+    let near = "there is no argument `citty`; did you mean `city`? It needs city";
     assert_eq!(said(&["citty"], json!({})), Err(near.to_owned()));
+    // What is given already is not what was meant.
+    let given_both = "there is no argument `citty`";
+    assert_eq!(said(&["city", "citty"], json!({})), Err(given_both.to_owned()));
     assert_eq!(said(&["city", "elsewhere"], json!({})), Err("there is no argument `elsewhere`".to_owned()));
     for open in [
         json!({"additionalProperties": true}),
@@ -156,6 +159,51 @@ fn what_would_certainly_fail_is_refused_before_it_is_sent() {
         [json!({}), json!({"required": "city"}), json!({"required": [5], "properties": []}), json!(null)]
     {
         assert_eq!(complete(&given(&[]), &odd.into()), Ok(()));
+    }
+}
+
+#[test]
+fn a_key_that_is_not_listed_is_named_with_what_is_missing() {
+    let silent = |more: Value| -> Json {
+        let mut schema = json!({"properties": {"timezone": {}, "format": {}}, "required": ["timezone"]});
+        schema.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+        schema.into()
+    };
+    let given = |names: &[&str]| -> Map<String, Value> {
+        names.iter().map(|name| ((*name).to_owned(), json!(1))).collect()
+    };
+    let said =
+        |names: &[&str]| complete(&given(names), &silent(json!({}))).map_err(|error| error.to_string());
+    for (names, expected) in [
+        (&["tz"][..], "there is no argument `tz`; did you mean `timezone`? It needs timezone"),
+        (&["where"], "there is no argument `where`; it also needs timezone"),
+        (
+            &["tz", "where"],
+            "there are no arguments `tz`, `where`; did you mean `timezone`? It needs timezone",
+        ),
+        (
+            &["fromat", "tz"],
+            "there are no arguments `fromat`, `tz`; did you mean `format` and `timezone`? It needs timezone",
+        ),
+        (&["format"], "it also needs timezone"),
+    ] {
+        assert_eq!(said(names), Err(expected.to_owned()), "{names:?}");
+    }
+    // With nothing missing it may be right: it is sent, and named.
+    assert_eq!(said(&["timezone", "fromat", "where"]), Ok(()));
+    let named = unlisted(&given(&["timezone", "fromat", "where"]), &silent(json!({})));
+    assert_eq!(named, [("fromat".to_owned(), Some("format".to_owned())), ("where".to_owned(), None)]);
+    for open in [
+        json!({"additionalProperties": true}),
+        json!({"additionalProperties": {"type": "string"}}),
+        json!({"patternProperties": {"^x": {}}}),
+        json!({"anyOf": [{"properties": {"where": {}}}]}),
+        json!({"properties": {}}),
+    ] {
+        let schema = silent(open);
+        let missing = Coercion::Missing { names: vec!["timezone".to_owned()] };
+        assert_eq!(complete(&given(&["where"]), &schema), Err(missing));
+        assert!(unlisted(&given(&["timezone", "where"]), &schema).is_empty());
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-pub use redacted::redacted;
+pub use redacted::{holds_secrets, redacted};
 pub use rules::SettingsFile;
 pub(crate) use splice::plain;
 pub use splice::{Document, Edit, Refusal, apply};

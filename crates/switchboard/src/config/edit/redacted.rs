@@ -28,10 +28,16 @@ pub fn redacted(text: &str) -> String {
     shown
 }
 
+/// Whether variables or headers stand under this key, in the words of any tool.
+pub fn holds_secrets(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    matches!(key.as_str(), "env" | "envs" | "environment") || key.ends_with("headers")
+}
+
 /// Collects what to replace, in the order of the text.
 fn walk(value: &Ast<'_>, key: &str, hidden: &mut Vec<(usize, usize, String)>) {
     match value {
-        Ast::Object(object) if matches!(key, "env" | "headers") => pairs(object, hidden),
+        Ast::Object(object) if holds_secrets(key) => pairs(object, hidden),
         Ast::Object(object) => {
             for property in &object.properties {
                 walk(&property.value, property.name.as_str(), hidden);
@@ -96,6 +102,7 @@ mod tests {
         );
         check("{\"oauth\": {\"clientSecret\": \"hunter2\"}}", "{\"oauth\": {\"clientSecret\": \"***\"}}");
         check("{\"url\": \"https://a:b@x.dev/?k=v\"}", "{\"url\": \"https://***@x.dev/?k=***\"}");
+        check("{\"environment\": {\"K\": \"hunter2\"}}", "{\"environment\": {\"K\": \"***\"}}");
         check("{\"headers\": {\"A\": \"Bearer ${T}\"}}", "{\"headers\": {\"A\": \"Bearer ${T}\"}}");
         check("{\"env\": {\"K\": \"hunter2\"", "");
     }
