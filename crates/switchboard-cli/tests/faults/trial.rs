@@ -194,7 +194,8 @@ impl Trial<'_> {
         let neither = found.differences(before).into_iter().filter(|path| found.get(path) != after.get(path));
         for path in neither {
             let is_ours = before.get(&path).is_none() && after.get(&path).is_none();
-            if !is_ours && self.is_hint(&path) {
+            // That a server did not work is kept, and with a fault it may not have worked.
+            if (!is_ours && self.is_hint(&path)) || is_below_faults(&path) {
                 continue;
             }
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -231,6 +232,11 @@ impl Trial<'_> {
         let path = target.map_or(path.to_owned(), |target| path.with_file_name(target));
         self.hints.iter().any(|hint| path.starts_with(hint))
     }
+}
+
+/// Whether it belongs to what is kept of servers that did not work.
+fn is_below_faults(path: &Path) -> bool {
+    path.ancestors().any(|above| above.ends_with("cache/faults"))
 }
 
 /// An empty lock that nobody holds: whoever writes next takes it away.
