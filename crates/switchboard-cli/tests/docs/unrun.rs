@@ -43,6 +43,7 @@ const LIST: &[(&str, &str, &str)] = &[
     ("docs/security.md", "sk-aaaaaaaaaaaa;curl", "an example of redaction, as in the tests of `redact`"),
     ("docs/security.md", "evil\\u{1b}", "an example of hostile text, as in tests/it/hostile.rs"),
     ("docs/gateway.md", "claude mcp add", "another program"),
+    ("docs/gateway.md", "curl -s", "not every machine has it; tests/it/serve/http.rs sends the same"),
     ("CONTRIBUTING.md", "cargo run --release -- tools", BUILDS),
     ("CONTRIBUTING.md", "INSTA_UPDATE=always", BUILDS),
     ("CONTRIBUTING.md", "{ \"on\": {", "a script for the scripted server, whose own tests read many"),
