@@ -145,7 +145,10 @@ async fn run(
     if let Some(lease) = &lease {
         lease.settled(caller.era).await;
     }
-    let _hearing = hear_from(hub, &caller, server, lease.as_ref()).await;
+    let _hearing = match &lease {
+        None => hear_from(hub, &caller, server).await,
+        Some(_) => None,
+    };
     let era = hub.session.facts(server).map(|facts| facts.era);
     let errand = Errand {
         capabilities: capabilities(&caller),
@@ -171,20 +174,15 @@ async fn run(
     Ok(result)
 }
 
-/// Has a server with a handshake log what this request wants to see. Others are told with the request.
-async fn hear_from(hub: &Arc<Hub>, caller: &Caller, server: &str, lease: Option<&Lease>) -> Option<Hearing> {
-    let level = caller.log_level.as_deref()?;
+/// Keeps a shared server with a handshake logging what this request wants to see, for as long as it lasts. What clients with
+/// a handshake want is kept anyway; each request sees to it that the server was told.
+async fn hear_from(hub: &Arc<Hub>, caller: &Caller, server: &str) -> Option<Hearing> {
+    let level = caller.log_level.as_deref().filter(|_| caller.era == Era::Modern)?;
     let facts = hub.session.facts(server)?;
-    if facts.era == Era::Modern || !facts.can("logging") {
-        return None;
+    match facts.era {
+        Era::Handshake if facts.can("logging") => Some(hub.hear_from(server, level).await),
+        Era::Handshake | Era::Modern => None,
     }
-    match (lease, caller.era) {
-        (Some(lease), _) => lease.log_from(level).await,
-        (None, Era::Modern) => return Some(hub.hear_from(server, level).await),
-        // Told when the client said so.
-        (None, Era::Handshake) => {}
-    }
-    None
 }
 
 /// What becomes of a call that goes on as a task: who asked for one, or may get one unasked, has it.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use switchboard::digest;
 use switchboard::host::Refusal;
 use switchboard::json::Json;
+use switchboard::notice::{LEVELS, rank};
 use switchboard::wire::Era;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -19,10 +20,6 @@ use tokio_util::sync::CancellationToken;
 use crate::facet::Facet;
 use crate::rpc::{self, NOT_FOUND, RpcError};
 use crate::seats::Holder;
-
-/// Levels of log lines, from talkative to terse.
-pub(crate) const LEVELS: [&str; 8] =
-    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// How long a client is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -245,11 +242,6 @@ impl Client {
         let listened = state.listening.values().flat_map(|listening| listening.uris.iter());
         state.uris.iter().chain(listened).cloned().collect()
     }
-}
-
-/// How grave a level is. One that nobody knows is none to be afraid of.
-pub(crate) fn rank(level: &str) -> usize {
-    LEVELS.iter().position(|known| *known == level).unwrap_or(1)
 }
 
 /// A question that waits. Dropping it forgets it.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use switchboard::connect::{Changes, Event, Status};
-use switchboard::notice::Notice;
+use switchboard::notice::{Notice, rank};
 use switchboard::session::{Gate, Session};
 use switchboard::wire::{Era, Subscription};
 use tokio::sync::{Notify, mpsc};
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::Approved;
-use crate::client::{Client, Stay, rank};
+use crate::client::{Client, Stay};
 use crate::facet::Facet;
 use crate::levels::{LINGER, Levels};
 use crate::metrics::Metrics;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::client::{LEVELS, rank};
+use switchboard::notice::{LEVELS, rank};
 
 /// A level that only a request wanted is kept for so long: the next one may want it as well.
 pub(crate) const LINGER: Duration = Duration::from_secs(2);

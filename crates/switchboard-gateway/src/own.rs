@@ -60,8 +60,6 @@ struct Held {
 struct Connection {
     desk: Arc<Desk>,
     apart: OnceCell<Apart>,
-    /// The level its log is written from.
-    level: tokio::sync::Mutex<Option<String>>,
 }
 
 impl Connection {
@@ -100,20 +98,6 @@ impl Lease {
             Era::Modern => drop(answered.await),
             Era::Handshake => drop(tokio::time::timeout(SETTLING, answered).await),
         }
-    }
-
-    /// Has the server log from this level on, if it does not already.
-    pub(crate) async fn log_from(&self, level: &str) {
-        let Some(apart) = self.apart() else { return };
-        tell_level(apart, &self.connection, level).await;
-    }
-}
-
-async fn tell_level(apart: &Apart, connection: &Connection, level: &str) {
-    let mut told = connection.level.lock().await;
-    // One that cannot be told keeps only its own lines back.
-    if told.as_deref() != Some(level) && apart.log_from(level).await.is_ok() {
-        *told = Some(level.to_owned());
     }
 }
 
@@ -190,11 +174,7 @@ impl Own {
             Choice::Open => {}
         }
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let connection = Arc::new(Connection {
-            desk: Arc::new(Desk::new(caller)),
-            apart: OnceCell::new(),
-            level: tokio::sync::Mutex::default(),
-        });
+        let connection = Arc::new(Connection { desk: Arc::new(Desk::new(caller)), apart: OnceCell::new() });
         let seat = Seat { id, holder, used: Use::Taken(1) };
         seats.push(Held { seat, connection: Arc::clone(&connection) });
         Ok((id, connection))
@@ -264,7 +244,8 @@ impl Own {
     pub(crate) async fn level_changed(&self, client: u64, level: &str) {
         for connection in self.of(client) {
             if let Some(apart) = connection.apart.get() {
-                tell_level(apart, &connection, level).await;
+                // One that cannot be told keeps only its own lines back.
+                let _lost = apart.log_from(level).await;
             }
         }
     }

@@ -2,6 +2,15 @@
 
 use crate::json::Json;
 
+/// Levels of log lines, from talkative to terse.
+pub const LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// How grave a level is. One that nobody knows is none to be afraid of.
+pub fn rank(level: &str) -> usize {
+    LEVELS.iter().position(|known| *known == level).unwrap_or(1)
+}
+
 /// Something a surface may show or act on.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {

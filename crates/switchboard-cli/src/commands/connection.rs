@@ -38,16 +38,28 @@ pub(crate) async fn ctrl_c() {
     }
 }
 
-/// Resolves when the program is to end: by Ctrl-C, or because whoever started it says so.
-pub(crate) async fn ended() {
-    #[cfg(unix)]
-    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-        tokio::select! {
-            () = ctrl_c() => {}
-            _ = terminate.recv() => {}
+/// Resolves when the program is to end: by Ctrl-C, or because whoever started it says so. Both count from this call on, also
+/// if it is waited for later.
+#[cfg(unix)]
+pub(crate) fn ended() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+    async fn sent(signal: std::io::Result<Signal>) {
+        match signal {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
         }
-        return;
     }
+    let (interrupt, terminate) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    async {
+        tokio::select! {
+            () = sent(interrupt) => {}
+            () = sent(terminate) => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) async fn ended() {
     ctrl_c().await;
 }
 

@@ -86,6 +86,9 @@ impl Link {
         {
             http.heard().await;
         }
+        if let Some(level) = &errand.log_level {
+            shared.talk_from(level).await;
+        }
         let mut listener = |beat: Beat| match beat {
             Beat::Progress(progress) => hear(Heard::Progress(progress)),
             Beat::Said(notice) => hear(Heard::Said(notice)),

@@ -56,7 +56,8 @@ pub(super) struct Shared {
     /// What calling a tool needs to know of it; filled by listing.
     // Written by lists, read by calls, never held across a wait.
     pub(super) traits: Mutex<HashMap<String, Traits>>,
-    log_level: Mutex<Option<String>>,
+    /// The level it logs from, as far as we said so. Held while it is told.
+    pub(super) log_level: tokio::sync::Mutex<Option<String>>,
     /// What runs behind the connection. Waited for only by whoever ends or renews it.
     line: tokio::sync::Mutex<Option<Line>>,
     renewals: tokio::sync::Mutex<Renewals>,
@@ -110,7 +111,7 @@ impl Link {
             process: line.process.clone(),
             secrets: launch.secrets.clone(),
             traits: Mutex::default(),
-            log_level: Mutex::default(),
+            log_level: tokio::sync::Mutex::default(),
             line: tokio::sync::Mutex::new(Some(line)),
             renewals: tokio::sync::Mutex::new(Renewals { count: 0, listener }),
         };
@@ -189,16 +190,6 @@ impl Link {
             Some(mut line) => line.stop().await,
             None => Ending::ByItself,
         }
-    }
-
-    /// Log lines from this level on. The modern protocol wants it with every request, the other once.
-    pub async fn set_log_level(&self, level: &str) -> Result<(), Error> {
-        *self.shared.log_level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level.to_owned());
-        if self.facts().era == Era::Handshake && self.facts().can("logging") {
-            let params = Params::new().with("level", json!(level));
-            self.shared.ask(self.shared.plain("logging/setLevel", params), &mut |_| {}).await?;
-        }
-        Ok(())
     }
 
     /// Asks for a sign of life.
@@ -283,7 +274,7 @@ impl Shared {
         }
     }
 
-    async fn put(&self, asking: &Asking<'_>, listener: Listener<'_>) -> Result<Json, Error> {
+    pub(super) async fn put(&self, asking: &Asking<'_>, listener: Listener<'_>) -> Result<Json, Error> {
         let rules = self.rules();
         let mut params = asking.params.clone();
         let mut headers = asking.headers.clone();
@@ -295,7 +286,7 @@ impl Shared {
             }
             let level = match asking.errand {
                 Some(errand) => errand.log_level.clone(),
-                None => self.log_level.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+                None => self.log_level.lock().await.clone(),
             };
             if let Some(level) = level {
                 params = params.with_meta("io.modelcontextprotocol/logLevel", json!(level));
@@ -326,6 +317,7 @@ impl Shared {
         let late = |_| Err(Error::never(Cause::Timeout { waiting_for, after: limit }));
         concluded.unwrap_or_else(late).map_err(never)?;
         renewals.count += 1;
+        self.say_level_again().await;
         if let Some(line) = self.line.lock().await.as_mut() {
             let listener = line.tasks.spawn(Arc::clone(http).listen());
             if let Some(old) = renewals.listener.replace(listener) {

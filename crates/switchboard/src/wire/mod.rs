@@ -23,6 +23,7 @@ mod headers;
 mod http;
 mod ledger;
 mod legacy_sse;
+mod levels;
 mod line;
 mod link;
 mod log;

@@ -220,3 +220,26 @@ async fn a_modern_server_has_no_session_even_if_it_names_one() {
     assert!(fake.log().iter().all(|line| header(line, "mcp-session-id").is_none()));
     assert_eq!((verbs(&fake, "DELETE").len(), verbs(&fake, "GET").len()), (0, 0));
 }
+
+#[tokio::test]
+async fn a_new_session_is_told_the_level_of_the_one_before() {
+    let mut script = forgetful(&json!(true));
+    script["capabilities"] = json!({"tools": {}, "logging": {}});
+    script["on"]["logging/setLevel"] = json!([{"result": {}}]);
+    let (fake, link) = open(script).await;
+    link.set_log_level("error").await.unwrap();
+    link.ping().await.unwrap();
+    echo(&link, "x").await.unwrap();
+    let methods = fake.methods();
+    let said: Vec<_> = methods
+        .iter()
+        .filter(|method| matches!(method.as_str(), "initialize" | "logging/setLevel"))
+        .collect();
+    assert_eq!(said, ["initialize", "logging/setLevel", "initialize", "logging/setLevel"], "{methods:?}");
+    // Also if it is lost while it is told.
+    link.ping().await.unwrap();
+    link.set_log_level("debug").await.unwrap();
+    let told = fake.log();
+    let told = told.iter().rfind(|line| line["message"]["method"] == "logging/setLevel").unwrap();
+    assert_eq!(told["message"]["params"]["level"], "debug");
+}

@@ -117,15 +117,17 @@ impl Place {
         gone: CancellationToken,
     ) -> Result<(), CommandError> {
         let lost = |error: io::Error| CommandError::new(Kind::Failed, "input-output", error.to_string());
-        if let Some(address) = self.address() {
-            context.printer.remark(&format!("listening on {address}"));
-        }
+        // Before anything is said: whoever reads it may end us at once.
+        let ended = connection::ended();
         let over = async move {
             tokio::select! {
-                () = connection::ended() => {}
+                () = ended => {}
                 () = gone.cancelled() => {}
             }
         };
+        if let Some(address) = self.address() {
+            context.printer.remark(&format!("listening on {address}"));
+        }
         match self {
             Self::Stdio => {
                 if io::stdin().is_terminal() {

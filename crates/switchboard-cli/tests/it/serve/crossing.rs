@@ -49,6 +49,40 @@ fn the_level_of_one_request_reaches_a_server_with_a_handshake_and_goes_back() {
 }
 
 #[test]
+fn a_server_that_came_back_is_told_the_level_before_it_is_called() {
+    let line = json!({"method": "notifications/message", "params": {"level": "info", "data": "thinking"}});
+    for share in ["auto", "client"] {
+        let script = Fake::script(json!({
+            "capabilities": {"tools": {}, "logging": {}},
+            "on": {"tools/call": [{"notify": line}, {"default": true}, {"exit": 0}]},
+        }));
+        let sandbox = world(&[("fake", &script)], &Mark::new());
+        let mut servers: Value = serde_json::from_str(&sandbox.read("~/.switchboard/mcp.json")).unwrap();
+        servers["mcpServers"]["fake"]["share"] = json!(share);
+        sandbox.write("~/.switchboard/mcp.json", servers.to_string());
+        let mut pipe = Pipe::open(&sandbox);
+        pipe.greet();
+        pipe.result(1, "logging/setLevel", json!({"level": "debug"}));
+        let mut ids = 2..;
+        for _ in 0..2 {
+            // A call may still meet the one that is about to end.
+            let is_answered = |id: i32, pipe: &mut Pipe| {
+                pipe.request(id, "tools/call", echo("loud"));
+                pipe.answer(id).get("result").is_some()
+            };
+            ids.find(|id| is_answered(*id, &mut pipe)).unwrap();
+            pipe.wait(|message| message["method"] == "notifications/message");
+        }
+        let methods = script.methods();
+        for (at, _) in methods.iter().enumerate().filter(|(_, method)| *method == "tools/call") {
+            let session = methods[..at].rsplit(|method| method == "initialize").next().unwrap();
+            assert!(session.iter().any(|method| method == "logging/setLevel"), "{share}: {methods:?}");
+        }
+        assert_eq!(pipe.close().0, Some(0));
+    }
+}
+
+#[test]
 fn who_does_not_know_tasks_gets_the_result() {
     let content = json!({"content": [{"type": "text", "text": "done"}]});
     let tool = |execution: Value| json!([{"name": "long", "inputSchema": {"type": "object"}, "execution": execution}]);

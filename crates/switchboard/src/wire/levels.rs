@@ -1,0 +1,57 @@
+//! From which level on a server logs. The modern protocol wants it with every request; the other is told once for a
+//! session, before the first request that wants to see lines.
+
+use serde_json::json;
+
+use super::era::Era;
+use super::error::Error;
+use super::link::{Asking, Link, Shared};
+use super::message::Params;
+use crate::notice::rank;
+
+impl Link {
+    /// Log lines from this level on.
+    pub async fn set_log_level(&self, level: &str) -> Result<(), Error> {
+        let mut told = self.shared.log_level.lock().await;
+        *told = Some(level.to_owned());
+        if self.shared.is_told_once() {
+            self.shared.ask(self.shared.level(level), &mut |_| {}).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn is_told_once(&self) -> bool {
+        self.facts.era == Era::Handshake && self.facts.can("logging")
+    }
+
+    fn level(&self, level: &str) -> Asking<'static> {
+        self.plain("logging/setLevel", Params::new().with("level", json!(level)))
+    }
+
+    /// Has the server log what a request wants to see, unless it does. Whoever sends the request cannot know what this very
+    /// connection was told: it may be newer than what they last heard of the server.
+    pub(super) async fn talk_from(&self, level: &str) {
+        if !self.is_told_once() {
+            return;
+        }
+        let mut told = self.log_level.lock().await;
+        if told.as_deref().is_some_and(|told| rank(told) <= rank(level)) {
+            return;
+        }
+        // One that cannot be told keeps only its own lines back.
+        if self.ask(self.level(level), &mut |_| {}).await.is_ok() {
+            *told = Some(level.to_owned());
+        }
+    }
+
+    /// A new session knows nothing of what was said in the one before.
+    pub(super) async fn say_level_again(&self) {
+        // Whoever holds it is about to say so.
+        let Ok(told) = self.log_level.try_lock() else { return };
+        if let Some(level) = told.as_deref().filter(|_| self.is_told_once()) {
+            let _refused = self.put(&self.level(level), &mut |_| {}).await;
+        }
+    }
+}
