@@ -29,8 +29,10 @@ static NEW_EACH_TIME: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 
 /// Whether what is seen is what the page shows.
 pub(crate) fn same(page: &[String], seen: &[String]) -> bool {
-    let page: Vec<_> = page.iter().map(|line| settled(line)).collect();
-    let seen: Vec<_> = seen.iter().map(|line| settled(line)).collect();
+    // A sign of life is shown only if something takes long.
+    let is_lasting = |line: &&String| !line.starts_with("... connecting to ");
+    let page: Vec<_> = page.iter().filter(is_lasting).map(|line| settled(line)).collect();
+    let seen: Vec<_> = seen.iter().filter(is_lasting).map(|line| settled(line)).collect();
     fits(&page, &seen, |line| line == "...", |line, other| line_fits(line, other))
 }
 
@@ -85,6 +87,7 @@ mod tests {
         assert!(is_same("...\nz", "z"));
         assert!(is_same("at http://x/y?z=...", "at http://x/y?z=1&b=2"));
         assert!(is_same("seen 3 h ago", "seen just now"));
+        assert!(is_same("a\n... connecting to b\nb connected", "a\nb connected"));
         assert!(!is_same("2 tools", "3 tools"));
         assert!(!is_same("a\n...\nz", "a\nb"));
         assert!(!is_same("a", "a\nb"));
