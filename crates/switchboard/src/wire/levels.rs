@@ -41,7 +41,7 @@ impl Shared {
             return;
         }
         // One that cannot be told keeps only its own lines back.
-        if self.ask(self.level(level), &mut |_| {}).await.is_ok() {
+        if Box::pin(self.ask(self.level(level), &mut |_| {})).await.is_ok() {
             *told = Some(level.to_owned());
         }
     }

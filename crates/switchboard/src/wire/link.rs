@@ -260,7 +260,8 @@ impl Shared {
         let Err(error) = answer else { return answer };
         match &error.cause {
             Cause::SessionLost => {
-                self.renew(seen).await?;
+                // Rare and large, so no request carries it along.
+                Box::pin(self.renew(seen)).await?;
                 self.put(&asking, listener).await
             }
             // Servers exist that refuse the first request in the very version they name.
