@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use switchboard::config::edit::{EditError, IfExists};
 use switchboard::config::file::ServerEntry;
 use switchboard::config::write::{self, Privacy};
-use switchboard::config::{Approvals, Approved, ServerSpec, definition, schema, validate};
+use switchboard::config::{Approvals, Approved, Because, ServerSpec, definition, schema, validate};
 use switchboard::declared::{Declared, Limit, Remote, TransportName};
 use switchboard::sources::read;
 use switchboard::template::{Syntax, Template};
-use switchboard::visible::shell_word;
+use switchboard::visible::{excerpt, shell_word};
 use switchboard::{Scope, resolve};
 
 use super::{Context, Outcome, login, own_file, unread, wizard};
@@ -251,13 +251,24 @@ fn mode_warning(_spec: &ServerSpec, _scope: ScopeArg, _path: &Path) -> Option<Wa
     None
 }
 
-/// The new definition may not be the one that counts.
+/// The new definition may not be the one that counts, or may be the reason that another one no longer does.
 fn shadow_warning(context: &Context, name: &str, path: &Path) -> Option<Warning> {
-    match context.discover().server(name) {
-        Some(server) if server.origin.path.as_deref() == Some(path) => None,
-        _ => Some(Warning {
-            message: format!("another definition of `{name}` counts"),
-            hint: format!("switchboard why {name}"),
-        }),
-    }
+    let discovery = context.discover();
+    let counts = discovery.server(name).is_some_and(|server| server.origin.path.as_deref() == Some(path));
+    let same = discovery.shadowed.iter().find_map(|aside| match &aside.because {
+        Because::Duplicate(of, _) if of == name || aside.name == name => {
+            Some((aside.name.as_str(), of.as_str()))
+        }
+        _ => None,
+    });
+    let (message, why) = match same {
+        Some((aside, of)) if counts || aside == name => {
+            let (aside, of) = (excerpt(aside, 60), excerpt(of, 60));
+            let message = format!("`{aside}` is the same connection as `{of}`, which is used instead");
+            (message, aside)
+        }
+        _ if counts => return None,
+        _ => (format!("another definition of `{name}` counts"), name.to_owned()),
+    };
+    Some(Warning { message, hint: format!("switchboard why {}", shell_word(&why)) })
 }

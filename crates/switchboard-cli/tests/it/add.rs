@@ -118,6 +118,21 @@ fn says_when_another_definition_counts() {
 }
 
 #[test]
+fn says_when_two_names_are_one_connection() {
+    let sandbox = Sandbox::new();
+    let add = |name: &str, scope: &str| {
+        let line = ["add", name, "--scope", scope, "--url", "https://example.com/mcp", "--json"];
+        json(&sandbox, &line)["warnings"].clone()
+    };
+    assert_eq!(add("tracker", "user"), serde_json::json!([]));
+    let another = "`later` is the same connection as `tracker`, which is used instead";
+    assert_eq!(add("later", "user"), serde_json::json!([another]));
+    // The project's counts before the user's.
+    let instead = "`later` is the same connection as `near`, which is used instead";
+    assert_eq!(add("near", "project"), serde_json::json!([instead]));
+}
+
+#[test]
 fn a_link_in_a_project_leads_to_nothing_of_the_users() {
     use std::os::unix::fs::symlink;
     let sandbox = Sandbox::new();
