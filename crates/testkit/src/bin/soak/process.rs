@@ -1,5 +1,6 @@
 //! What the system knows of processes: read from `/proc`, and told by signals.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
@@ -40,6 +41,20 @@ pub(crate) fn usage(pid: u32) -> Option<Usage> {
     let fds = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count();
     let threads = usize::try_from(number("Threads")?).ok()?;
     Some(Usage { resident: number("VmRSS")?, fds, threads })
+}
+
+/// What its open files are, by kind: pipes, sockets, each file by its path.
+pub(crate) fn open_files(pid: u32) -> String {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let targets = entries.filter_map(|entry| fs::read_link(entry.path()).ok());
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    for target in targets {
+        let target = target.to_string_lossy().into_owned();
+        // `pipe:[4711]`, `socket:[4711]`: the number tells nothing.
+        let kind = target.split_once(":[").map_or(target.as_str(), |(kind, _)| kind);
+        *kinds.entry(kind.to_owned()).or_default() += 1;
+    }
+    kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect::<Vec<_>>().join(", ")
 }
 
 fn pids() -> impl Iterator<Item = u32> {

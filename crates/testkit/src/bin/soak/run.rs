@@ -18,7 +18,7 @@ use crate::fault::{Faults, RECOVERY};
 use crate::load::{Calls, End, Load, Manner};
 use crate::options::Options;
 use crate::plan::{Planned, plan};
-use crate::process::{Usage, belongings};
+use crate::process::{Usage, belongings, open_files};
 use crate::say;
 use crate::verdict;
 use crate::watch::{Watch, settle};
@@ -162,6 +162,7 @@ impl Run {
         load.stop();
         let baseline = settle(self.gateway.pid(), |_| true, Duration::from_secs(40));
         say(&format!("soak: all {} answer; quiet: {}\n", self.world.cast.len(), told(baseline)));
+        say(&format!("soak: open then: {}\n", open_files(self.gateway.pid())));
         let start = began.elapsed();
         let load = Load::start(&self.calls, self.rate);
         self.abuse(planned);
@@ -241,7 +242,8 @@ impl Run {
         let figure =
             format!("{} before, {} after, {} at most", baseline.fds, now.fds, highest(|usage| usage.fds));
         if now.fds > most {
-            self.book.broken(Rule::Fds, figure.clone());
+            let open = open_files(self.gateway.pid());
+            self.book.broken(Rule::Fds, format!("{figure}; open are {open}"));
         }
         self.book.figure(Rule::Fds, figure);
         let figure = format!(
