@@ -210,7 +210,7 @@ fn what_was_added_stays_whatever_comes_of_it() {
     };
     let later = "Log in later: switchboard reauth";
     add("no", asks.url(), Some(("wants a login", "n\r")), later);
-    add("again", asks.url(), None, "another definition of `again` counts");
+    add("again", asks.url(), None, "`again` is the same connection as `no`, which is used instead");
     add("stop", &format!("{}?other", asks.url()), Some(("wants a login", "\x03")), later);
     add(
         "hidden",
