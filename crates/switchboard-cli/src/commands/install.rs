@@ -143,7 +143,9 @@ fn one(
 ) -> Result<Value, CommandError> {
     let entry =
         install::entry(target.tool, NAME, gateway).map_err(|why| CommandError::usage("not-possible", why))?;
-    let wish = Wish { entry, force: install.force, moves: install.moves };
+    // The tool before this one may have changed what counts.
+    let counting = if install.moves { context.discover().servers } else { Vec::new() };
+    let wish = Wish { entry, force: install.force, moves: install.moves.then_some(counting.as_slice()) };
     let prepared = install::prepare(&context.env, project, target, &wish)?;
     let shown = context.env.display(&prepared.target.path);
     let tool = prepared.target.tool;

@@ -276,3 +276,26 @@ fn killed_in_the_middle_nothing_is_lost() {
     }
     assert!(n_cut_short > 0, "it was never cut short");
 }
+
+#[test]
+fn a_server_that_does_not_count_does_not_begin_to_by_moving() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "~/.cursor/mcp.json",
+        r#"{"mcpServers": {"files": {"command": "one"}, "notes": {"command": "notes"}}}"#,
+    );
+    sandbox.write(
+        "~/.codex/config.toml",
+        "[mcp_servers.files]\ncommand = \"other\"\n\n[mcp_servers.notes]\ncommand = \"notes\"\n",
+    );
+    let counts = |name: &str| json(&sandbox, &["why", name, "--json"])["winner"]["command"].clone();
+    let before = counts("files");
+    let (first, second) = if before == "one" { ("codex", "cursor") } else { ("cursor", "codex") };
+    let text = run(&sandbox, &["install", "--into", first, "--move", "--yes"]);
+    assert!(text.contains("`files` stays: it would take the place of the one from"), "{text}");
+    assert!(text.contains("moved 1 server to ~/.switchboard/mcp.json: notes"), "{text}");
+    assert_eq!(counts("files"), before);
+    let text = run(&sandbox, &["install", "--into", second, "--move", "--yes"]);
+    assert!(text.contains("moved 2 servers to ~/.switchboard/mcp.json: files, notes"), "{text}");
+    assert_eq!(counts("files"), before);
+}

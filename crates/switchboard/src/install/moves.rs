@@ -9,8 +9,9 @@ use super::target::Target;
 use crate::config::edit::OwnFile;
 use crate::config::file::ServerEntry;
 use crate::config::plan::switched_by_tool;
-use crate::config::{ServerSpec, validate};
+use crate::config::{Server, ServerSpec, validate};
 use crate::declared::{Declaration, Switch};
+use crate::origin::Scope;
 use crate::problem::{Code, Problem};
 use crate::provider::Provider;
 use crate::sources::dialect::{self, Meaning};
@@ -45,18 +46,39 @@ pub struct Left {
     pub reason: String,
 }
 
+/// What the servers would come into.
+pub(super) struct Into<'a> {
+    pub(super) project: &'a Project,
+    /// Our file.
+    pub(super) own: &'a OwnFile,
+    /// What it says; nothing if there is none.
+    pub(super) text: Option<&'a str>,
+    /// The servers that count now.
+    pub(super) counting: &'a [Server],
+}
+
+impl Into<'_> {
+    /// The server that counts now and would not any more if this one moved here.
+    fn loser(&self, target: &Target, name: &str, entry: &ServerEntry) -> Option<&Server> {
+        let now = self.counting.iter().find(|server| server.name == name)?;
+        let is_itself = now.origin.path.as_deref() == Some(target.path.as_path());
+        let is_below = now.origin.provider != Provider::Native
+            || (now.origin.scope == Scope::User && target.scope == Scope::Project);
+        let said = |entry: &ServerEntry| serde_json::to_value(entry).ok();
+        let is_same = now
+            .definition
+            .as_ref()
+            .is_ok_and(|spec| ServerEntry::from_spec(spec).is_ok_and(|there| said(&there) == said(entry)));
+        (!is_itself && is_below && !is_same).then_some(now)
+    }
+}
+
 /// Decides for every server of a text but the gateway itself.
-pub(super) fn moves(
-    text: &str,
-    target: &Target,
-    project: &Project,
-    own: (&OwnFile, Option<&str>),
-    gateway: &str,
-) -> (Vec<Move>, Vec<Left>) {
+pub(super) fn moves(text: &str, target: &Target, into: &Into<'_>, gateway: &str) -> (Vec<Move>, Vec<Left>) {
     let found = read_from(text, &target.origin(), target.format, &target.container);
     let (mut moves, mut left) = (Vec::new(), Vec::new());
     for declaration in found.declarations.iter().filter(|declaration| declaration.name != gateway) {
-        match one(text, target, project, own, (&found, declaration)) {
+        match one(text, target, into, (&found, declaration)) {
             Ok(one) => moves.push(one),
             Err(reason) => left.push(Left { name: declaration.name.clone(), reason }),
         }
@@ -70,8 +92,7 @@ pub(super) fn moves(
 fn one(
     text: &str,
     target: &Target,
-    project: &Project,
-    (file, own): (&OwnFile, Option<&str>),
+    into: &Into<'_>,
     (found, declaration): (&Found, &Declaration),
 ) -> Result<Move, String> {
     let name = &declaration.name;
@@ -85,13 +106,19 @@ fn one(
         return Err(reason(problem));
     }
     let spec = validate::server(name, (**declared).clone()).map_err(|reasons| reasons.join("; "))?;
-    if target.scope == crate::origin::Scope::Project && runs_elsewhere(target, project, file, &spec) {
+    if target.scope == Scope::Project && runs_elsewhere(target, into, &spec) {
         return Err("it would run in another directory".to_owned());
     }
     let switch = switched_by_tool(name, &declaration.origin, declaration.switch, &found.switches);
     let mut entry = ServerEntry::from_spec(&spec).map_err(|inexpressible| {
         format!("`{}` holds a placeholder that only {} can fill in", inexpressible.field, target.tool)
     })?;
+    if let Some(now) = into.loser(target, name, &entry) {
+        return Err(format!(
+            "it would take the place of the one from {}, which counts now",
+            now.origin.provider
+        ));
+    }
     if switch == Switch::Off {
         entry.enabled = Some(false);
     }
@@ -99,7 +126,7 @@ fn one(
     let slot = target.slot(text).map_err(|refusal| refusal.what)?;
     let theirs = slot.entry(text, name).map_err(|refusal| refusal.what)?.unwrap_or_default();
     copy_unknown(&mut entry, &theirs, target.read_as)?;
-    let is_known = match file.entry(own, name).map_err(|error| error.to_string())? {
+    let is_known = match into.own.entry(into.text, name).map_err(|error| error.to_string())? {
         None => false,
         Some(there) if there == entry => true,
         Some(_) => return Err("your own file has another server of that name".to_owned()),
@@ -116,13 +143,13 @@ fn reason(problem: &Problem) -> String {
 }
 
 /// Whether a program of the project would find itself in another directory.
-fn runs_elsewhere(target: &Target, project: &Project, own: &OwnFile, spec: &ServerSpec) -> bool {
+fn runs_elsewhere(target: &Target, into: &Into<'_>, spec: &ServerSpec) -> bool {
     let crate::config::Transport::Stdio(stdio) = &spec.transport else { return false };
     let has_place = stdio.cwd.as_ref().is_some_and(|cwd| cwd.raw().starts_with('/'));
     let mut ours = target.origin();
     ours.provider = Provider::Native;
-    ours.path = Some(own.path().into());
-    !has_place && project.directory_of(&target.origin()) != project.directory_of(&ours)
+    ours.path = Some(into.own.path().into());
+    !has_place && into.project.directory_of(&target.origin()) != into.project.directory_of(&ours)
 }
 
 /// Copies the fields that nobody here knows. One that is known to us but not to the tool would begin to mean something.

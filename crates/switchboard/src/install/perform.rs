@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::moves::{self, Left, Move};
+use super::moves::{self, Into, Left, Move};
 use super::record::{self, Kept, Moved, Place, Record, hash};
 use super::target::Target;
 use super::{InstallError, NAME};
+use crate::config::Server;
 use crate::config::edit::{IfExists, OwnFile};
 use crate::config::write::{self, Privacy};
 use crate::env::Env;
@@ -18,13 +19,13 @@ use crate::sources::read_from;
 
 /// What the user wants.
 #[derive(Debug, Clone)]
-pub struct Wish {
+pub struct Wish<'a> {
     /// The entry.
     pub entry: Value,
     /// Put it in the place of something else of that name.
     pub force: bool,
-    /// Move the tool's own servers behind the gateway.
-    pub moves: bool,
+    /// Move the tool's own servers behind the gateway, where these are the servers that count.
+    pub moves: Option<&'a [Server]>,
 }
 
 /// What becomes of the entry.
@@ -69,7 +70,12 @@ pub struct Prepared {
 }
 
 /// Looks at the files and decides. Nothing is written.
-pub fn prepare(env: &Env, project: &Project, target: Target, wish: &Wish) -> Result<Prepared, InstallError> {
+pub fn prepare(
+    env: &Env,
+    project: &Project,
+    target: Target,
+    wish: &Wish<'_>,
+) -> Result<Prepared, InstallError> {
     let place = Place::of(env, &target);
     let record = place.load()?;
     let before = record::text(&target.path)?;
@@ -77,10 +83,12 @@ pub fn prepare(env: &Env, project: &Project, target: Target, wish: &Wish) -> Res
     let own = own_file(env, project, target.scope);
     let own_before = record::text(own.path())?;
     let (state, replaced) = state(text, &target, wish, record.as_ref())?;
-    let (moves, left) = if wish.moves {
-        moves::moves(text, &target, project, (&own, own_before.as_deref()), NAME)
-    } else {
-        Default::default()
+    let (moves, left) = match wish.moves {
+        Some(counting) => {
+            let into = Into { project, own: &own, text: own_before.as_deref(), counting };
+            moves::moves(text, &target, &into, NAME)
+        }
+        None => Default::default(),
     };
     let after = edited(text, &target, &wish.entry, state, &moves)?;
     let own_after = with_moves(&own, own_before.as_deref(), &moves)?;
@@ -123,7 +131,7 @@ pub(super) fn has_gateway(text: &str, target: &Target) -> bool {
 fn state(
     text: &str,
     target: &Target,
-    wish: &Wish,
+    wish: &Wish<'_>,
     record: Option<&Record>,
 ) -> Result<(State, Option<String>), InstallError> {
     let refused = |refusal| InstallError::refused(&target.path, refusal, &by_hand(target, &wish.entry));

@@ -25,8 +25,8 @@ fn target(sandbox: &Sandbox, tool: Provider, scope: Scope) -> Option<Target> {
     install::target(&env, &Project::find(&env), tool, scope)
 }
 
-fn wish(tool: Provider, gateway: &Gateway, moves: bool) -> Wish {
-    Wish { entry: install::entry(tool, NAME, gateway).unwrap(), force: false, moves }
+fn wish(tool: Provider, gateway: &Gateway, moves: bool) -> Wish<'static> {
+    Wish { entry: install::entry(tool, NAME, gateway).unwrap(), force: false, moves: moves.then_some(&[]) }
 }
 
 fn put(sandbox: &Sandbox, target: &Target, wish: &Wish) -> install::Prepared {
@@ -108,7 +108,7 @@ fn what_every_tool_gets() {
                 }
             };
             let before = everything(&sandbox);
-            put(&sandbox, &target, &Wish { entry, force: false, moves: false });
+            put(&sandbox, &target, &Wish { entry, force: false, moves: None });
             let file = fs::read_to_string(&target.path).unwrap();
             let path = sandbox.filter(&target.path.to_string_lossy());
             text.push_str(&format!("== {} ({scope}): {path}\n{file}", tool.id()));
