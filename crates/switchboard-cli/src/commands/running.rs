@@ -53,10 +53,12 @@ pub(super) fn standing(context: &Context) -> Running {
 pub(super) fn reload(context: &Context) -> Result<Outcome, CommandError> {
     let running = some(ask(context, &crate::control::Request::Reload, PATIENCE)?)?;
     show(context, &running, |reply| match reply {
-        Reply::Reload(changes) => Some(changes.words()),
+        Reply::Reload(changes) => Some(changes.words(&context.env)),
         Reply::Status(_) | Reply::Reconnect(_) | Reply::Refused(_) => None,
     })?;
-    running.heard()
+    let lost = |answer: &Answer| matches!(&answer.reply, Reply::Reload(changes) if !changes.lost.is_empty());
+    let outcome = running.heard()?;
+    Ok(if running.answers.iter().any(lost) { Outcome::Broken } else { outcome })
 }
 
 pub(super) fn reconnect(context: &Context, name: &str) -> Result<Outcome, CommandError> {

@@ -10,7 +10,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{Answer, LONGEST, Refusal, Reply, Request, Row, Standing, Who, ask, dir};
+use super::{Answer, Changes, LONGEST, Refusal, Reply, Request, Row, Standing, Who, ask, dir};
 use crate::commands::{Context, connection, online};
 use crate::error::{CommandError, Kind};
 use crate::socket::{self, Claim};
@@ -127,10 +127,13 @@ async fn obey(request: Request, served: &Served) -> Reply {
             servers: session.servers().into_iter().map(Row::from).collect(),
             clients: served.gateway.as_ref().map(Gateway::n_clients),
         }),
-        Request::Reload => Reply::Reload(match &served.gateway {
-            Some(gateway) => gateway.reload().await.into(),
-            None => session.reload().await.into(),
-        }),
+        Request::Reload => {
+            let changes = match &served.gateway {
+                Some(gateway) => gateway.reload().await,
+                None => session.reload().await,
+            };
+            Reply::Reload(Changes::from(changes).beside(&session.discovery()))
+        }
         Request::Reconnect { server } => match reconnect(served, &server).await {
             Ok(row) => Reply::Reconnect(row),
             Err(error) => {

@@ -14,10 +14,11 @@ mod unheard;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use switchboard::Env;
 use switchboard::connect;
+use switchboard::problem::{Explain, Problem};
 use switchboard::session::ServerReport;
 use switchboard::visible::excerpt;
+use switchboard::{Discovery, Env};
 
 #[cfg(unix)]
 pub(crate) use ask::all;
@@ -122,12 +123,36 @@ pub(crate) struct Changes {
     pub(crate) changed: Vec<String>,
     pub(crate) kept: Vec<String>,
     pub(crate) waiting: Vec<String>,
+    /// Files that could not be used.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub(crate) lost: Vec<Lost>,
+}
+
+/// A file that could not be used, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Lost {
+    pub(crate) path: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) line: Option<u32>,
+    pub(crate) message: String,
+}
+
+impl Lost {
+    fn of(problem: &Problem) -> Option<Self> {
+        let (path, line) = problem.place()?;
+        Some(Self { path: path.to_owned(), line, message: problem.message.clone() })
+    }
+
+    fn words(&self, env: &Env) -> String {
+        let line = self.line.map_or_else(String::new, |line| format!(" line {line}"));
+        format!("{}{line} cannot be used: {}", env.display(&self.path), excerpt(&self.message, 300))
+    }
 }
 
 impl From<connect::Changes> for Changes {
     fn from(changes: connect::Changes) -> Self {
         let connect::Changes { added, removed, changed, kept, waiting } = changes;
-        Self { added, removed, changed, kept, waiting }
+        Self { added, removed, changed, kept, waiting, lost: Vec::new() }
     }
 }
 
@@ -137,8 +162,13 @@ impl Changes {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }
 
+    /// With the files that could not be used.
+    pub(crate) fn beside(self, discovery: &Discovery) -> Self {
+        Self { lost: discovery.lost_files().filter_map(Lost::of).collect(), ..self }
+    }
+
     /// In words, on one line, safe to show.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn words(&self, env: &Env) -> String {
         let named =
             |names: &[String]| names.iter().map(|name| excerpt(name, 60)).collect::<Vec<_>>().join(", ");
         let groups = [
@@ -155,6 +185,7 @@ impl Changes {
         if self.is_empty() {
             parts.insert(0, "nothing changed".to_owned());
         }
+        parts.extend(self.lost.iter().map(|lost| lost.words(env)));
         parts.join("; ")
     }
 }
@@ -175,6 +206,7 @@ mod tests {
 
     #[test]
     fn a_reload_is_told_in_one_line() {
+        let env = Env::new(switchboard::env::Os::Linux, "/home/x", "/work");
         let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let changes = |added: &[&str], waiting: &[&str]| Changes {
             added: list(added),
@@ -182,10 +214,15 @@ mod tests {
             changed: Vec::new(),
             kept: list(&["k"]),
             waiting: list(waiting),
+            lost: Vec::new(),
         };
-        assert_eq!(changes(&[], &[]).words(), "nothing changed");
-        assert_eq!(changes(&["a", "b"], &[]).words(), "added a, b");
-        assert_eq!(changes(&[], &["w\n"]).words(), "nothing changed; waiting for your approval: w\\n");
+        let words = |changes: &Changes| changes.words(&env);
+        assert_eq!(words(&changes(&[], &[])), "nothing changed");
+        assert_eq!(words(&changes(&["a", "b"], &[])), "added a, b");
+        assert_eq!(words(&changes(&[], &["w\n"])), "nothing changed; waiting for your approval: w\\n");
+        let lost = Lost { path: "/home/x/mcp.json".into(), line: Some(2), message: "torn\n".to_owned() };
+        let torn = Changes { lost: vec![lost], ..changes(&[], &[]) };
+        assert_eq!(words(&torn), "nothing changed; ~/mcp.json line 2 cannot be used: torn\\n");
     }
 
     #[test]

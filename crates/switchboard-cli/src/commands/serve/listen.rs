@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::net::IpAddr;
 use std::time::Duration;
 
+use switchboard::session::Session;
 use switchboard::visible::excerpt;
 use switchboard_gateway::{Edge, Gateway, Limits, Rate};
 use tokio::net::TcpListener;
@@ -191,7 +192,11 @@ fn tell(context: &Context, token: Option<&Token>) {
 
 /// Reads the configuration again at each hangup. If it was our terminal that hung up, we are to end instead.
 #[cfg(unix)]
-pub(super) async fn heed_hangups(context: &Context, gateway: &Gateway, gone: &CancellationToken) {
+pub(super) async fn heed_hangups(
+    context: &Context,
+    (session, gateway): (&Session, &Gateway),
+    gone: &CancellationToken,
+) {
     use tokio::signal::unix::{SignalKind, signal};
 
     use crate::control::Changes;
@@ -202,13 +207,14 @@ pub(super) async fn heed_hangups(context: &Context, gateway: &Gateway, gone: &Ca
             gone.cancel();
             return;
         }
-        let changes: Changes = gateway.reload().await.into();
-        context.printer.remark(&format!("read the configuration again: {}", changes.words()));
+        let changes = Changes::from(gateway.reload().await).beside(&session.discovery());
+        let words = changes.words(&context.env);
+        context.printer.remark(&format!("read the configuration again: {words}"));
     }
 }
 
 #[cfg(not(unix))]
-pub(super) async fn heed_hangups(_: &Context, _: &Gateway, _: &CancellationToken) {}
+pub(super) async fn heed_hangups(_: &Context, _: (&Session, &Gateway), _: &CancellationToken) {}
 
 #[cfg(test)]
 mod tests {

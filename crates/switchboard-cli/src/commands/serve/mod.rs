@@ -50,6 +50,7 @@ pub(super) fn run(context: &Context, serve: &Serve) -> Result<Outcome, CommandEr
         // Before they are read, so that no change goes unseen.
         let watched = (!serve.no_watch).then(|| FilesChanged::new(&context.env));
         let session = Session::start(options).await;
+        let events = session.events();
         let names = if serve.raw_names { Names::Raw } else { Names::Prefixed };
         let usual = Options::default();
         let idle = usual.idle.min(Duration::from_secs(serve.session_idle.into()));
@@ -61,7 +62,7 @@ pub(super) fn run(context: &Context, serve: &Serve) -> Result<Outcome, CommandEr
         let control = control::open(context, reachable).await;
         let gone = CancellationToken::new();
         let hangups = async {
-            listen::heed_hangups(context, &gateway, &gone).await;
+            listen::heed_hangups(context, (&session, &gateway), &gone).await;
             std::future::pending().await
         };
         let files = async {
@@ -70,12 +71,17 @@ pub(super) fn run(context: &Context, serve: &Serve) -> Result<Outcome, CommandEr
             }
             std::future::pending().await
         };
+        let servers = async {
+            follow::servers(context, &session, events).await;
+            std::future::pending().await
+        };
         // These first: whoever reads that we listen may send a hangup, or change a file.
         let served = tokio::select! {
             biased;
             never = hangups => never,
             never = files => never,
             served = place.serve(context, &gateway, serve, gone.clone()) => served,
+            never = servers => never,
         };
         drop(control);
         session.shutdown().await;

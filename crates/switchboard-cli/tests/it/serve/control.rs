@@ -46,6 +46,13 @@ fn a_gateway_is_reloaded_and_told_of() {
     assert_eq!((&running["pid"], &running["kind"]), (&json!(pid), &json!("gateway")));
     assert_eq!(running["servers"], json!([{"name": "second", "status": "connected", "tools": 7}]));
 
+    let config = sandbox.read("~/.switchboard/mcp.json");
+    sandbox.write("~/.switchboard/mcp.json", "{\n  torn");
+    let seen = run(&sandbox, &["reload"]);
+    let torn = format!("{who}: nothing changed; ~/.switchboard/mcp.json line 2 cannot be used: ");
+    assert!(seen.contains(&torn) && seen.contains("--- exit 2"), "{seen}");
+    sandbox.write("~/.switchboard/mcp.json", config);
+
     let starts =
         |script: &FakeScript| script.methods().iter().filter(|method| *method == "initialize").count();
     let before = starts(&first);
@@ -228,4 +235,20 @@ fn an_interactive_session_is_reached_as_well() {
     seat.ask("/mcp list", "late");
     assert_eq!(seat.leave(), 0);
     assert!(run(&sandbox, &["reload"]).contains("no session and no gateway is running"));
+}
+
+#[test]
+fn who_watches_a_gateway_sees_who_stops_working_and_works_again() {
+    let fake = Fake::script(json!({"start": [{"exit": 1}]}));
+    let sandbox = world(&[("fake", &fake)], &Mark::new());
+    let config = sandbox.read("~/.switchboard/mcp.json");
+    let mut site = Site::open(&sandbox, &[]);
+    while !site.says().starts_with("error: `fake` does not work: ") {}
+    std::fs::write(fake.path(), "{}").unwrap();
+    run(&sandbox, &["reconnect", "fake"]);
+    while site.says() != "fake is connected\n" {}
+    sandbox.write("~/.switchboard/mcp.json", "{\n torn");
+    while !site.says().starts_with("everything stays as it is until that is mended") {}
+    sandbox.write("~/.switchboard/mcp.json", config);
+    while site.says() != "read the configuration again: nothing changed\n" {}
 }
