@@ -86,6 +86,8 @@ pub(super) struct Owner {
     unasked: Vec<List>,
     /// The job that opens the link, with its attempt.
     opening: Option<(u64, AbortHandle)>,
+    /// The job that hears of changes on the link.
+    ears: Option<AbortHandle>,
     /// The server whose place it takes; started only when that one is gone.
     predecessor: Option<Handle>,
     reach: Reach,
@@ -161,6 +163,7 @@ impl Owner {
             refreshes: Refreshes::default(),
             unasked: Vec::new(),
             opening: None,
+            ears: None,
             predecessor,
             reach,
             log: Arc::clone(&log),
@@ -397,7 +400,13 @@ impl Owner {
                 let close = async move { watched.done(link.stop().await.as_str()) };
                 self.closing.spawn(close.instrument(span));
             }
-            Effect::Release { link } => drop(link),
+            Effect::Release { link } => {
+                // It would hold the link for ever, and subscribe again on it when the server is back.
+                if let Some(ears) = self.ears.take() {
+                    ears.abort();
+                }
+                drop(link);
+            }
         }
     }
 

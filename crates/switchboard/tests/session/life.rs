@@ -97,6 +97,24 @@ async fn a_modern_server_tells_of_changes_too() {
 }
 
 #[tokio::test]
+async fn nobody_listens_on_a_connection_that_was_let_go() {
+    let script = json!({
+        "era": "modern",
+        "capabilities": {"tools": {"listChanged": true}},
+        "on": {"tools/call": [{"status": 401}]}
+    });
+    let fake = testkit::Fake::http(script);
+    let world = World::new().entry("s", json!({"url": fake.url(), "approval": "never"}));
+    let session = ready(&world).await;
+    let is_listening = |line: &serde_json::Value| line["message"]["method"] == "subscriptions/listen";
+    fake.wait_for(is_listening);
+    session.call("s/echo", &json!({"text": "x"}).into()).await.unwrap_err();
+    fake.wait_for(|line| line.get("closed").is_some());
+    assert_eq!(fake.log().iter().filter(|line| is_listening(line)).count(), 1);
+    session.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_server_at_an_address_that_goes_away_comes_back() {
     let fake = testkit::Fake::http(json!({}));
     let world = World::new().entry("s", json!({"url": fake.url(), "approval": "never", "timeout": 2000}));

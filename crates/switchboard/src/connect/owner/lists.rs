@@ -51,10 +51,11 @@ impl Owner {
             link.facts().era == Era::Modern && (interest.tools || interest.prompts || interest.resources);
         if is_needed {
             let link = link.clone();
-            self.jobs.spawn(async move {
+            let ears = self.jobs.spawn(async move {
                 listen(&link, &interest).await;
                 Done::Listened
             });
+            self.ears = Some(ears);
         }
     }
 
