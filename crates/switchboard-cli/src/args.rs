@@ -84,7 +84,7 @@ pub(crate) enum Command {
         #[arg(value_name = "NAME")]
         names: Vec<String>,
     },
-    /// Add a server to your own file; without NAME, asks step by step
+    /// Add a server to the project's file; without NAME, asks step by step
     Add(Add),
     /// Remove a server from the Switchboard file that has it
     #[command(visible_alias = "rm")]

@@ -14,10 +14,10 @@ use switchboard::json::Json;
 use switchboard::notice::Progress as Heard;
 use switchboard::session::{self, LoadError, Session};
 use switchboard::visible::excerpt;
-use switchboard::{Server, State};
+use switchboard::{Discovery, Server, State};
 
 use super::online::{self, Wait};
-use super::{Context, Outcome, connection, near_server, trust};
+use super::{Context, Outcome, connection, near_server, trust, unknown_server};
 use crate::args::Call;
 use crate::error::{CommandError, Kind};
 use crate::printer::{Sink, Volume};
@@ -59,6 +59,9 @@ fn find_and_perform(
     trust::offer_new(context, &likely)?;
     let discovery = context.discover();
     online::say_what_is_lost(context, &discovery);
+    if let Some(name) = set_aside(&discovery, &call.tool) {
+        return Err(unknown_server(&discovery, name));
+    }
     let (ready, others): (Vec<String>, Vec<String>) = likely
         .into_iter()
         .partition(|name| discovery.server(name).is_some_and(|server| server.state() == State::Enabled));
@@ -85,6 +88,13 @@ fn likely(context: &Context, spelling: &str) -> Vec<String> {
     }
     let named = discovery.servers.iter().filter(|server| begins_with(spelling, server));
     named.map(|server| server.name.clone()).collect()
+}
+
+/// The server of a spelling whose definition does not count.
+fn set_aside<'a>(discovery: &Discovery, spelling: &'a str) -> Option<&'a str> {
+    let (name, _) = spelling.split_once('/')?;
+    let is_aside = discovery.shadowed.iter().any(|aside| aside.name == name);
+    (is_aside && discovery.server(name).is_none()).then_some(name)
 }
 
 /// Whether a spelling begins with the name of the server, in any of the ways to spell it.

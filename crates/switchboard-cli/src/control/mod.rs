@@ -220,8 +220,8 @@ mod tests {
         assert_eq!(words(&changes(&[], &[])), "nothing changed");
         assert_eq!(words(&changes(&["a", "b"], &[])), "added a, b");
         assert_eq!(words(&changes(&[], &["w\n"])), "nothing changed; waiting for your approval: w\\n");
-        let lost = Lost { path: "/home/x/mcp.json".into(), line: Some(2), message: "torn\n".to_owned() };
-        let torn = Changes { lost: vec![lost], ..changes(&[], &[]) };
+        let file = Lost { path: "/home/x/mcp.json".into(), line: Some(2), message: "torn\n".to_owned() };
+        let torn = Changes { lost: vec![file], ..changes(&[], &[]) };
         assert_eq!(words(&torn), "nothing changed; ~/mcp.json line 2 cannot be used: torn\\n");
     }
 
