@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use switchboard::notice::Notice;
 use switchboard::wire::{CallOptions, Cause, Sent};
+use testkit::eventually;
 
 use crate::kit::{args, assert_works, call, on_call, open, open_on, patient_for, text};
 
@@ -111,7 +112,8 @@ async fn a_flood_of_words_on_the_standard_error_stops_nothing() {
         ]));
         let (_script, link) = open(script).await;
         assert_works(&link).await;
-        crate::kit::eventually("its last words are kept", || link.stderr_tail().ends_with("the end\n")).await;
+        let is_whole = || link.stderr_tail().ends_with("the end\n");
+        eventually("its last words are kept", is_whole, |is_whole| *is_whole).await;
         assert!(link.stderr_tail().len() <= 64 * 1024);
     }
 }
