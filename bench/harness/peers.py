@@ -21,9 +21,9 @@ CRATES = CACHE / "cargo"
 PROGRAMS = {"mcp2cli": "0.1.10", "mcp-proxy": "0.6.0"}
 #: Those that are not there, and why.
 ABSENT = {
-    "1mcp": "not on npm under a name this machine could install",
+    "1mcp": "not measured: no package of that name was found on npm",
     "mcp-hub": "in front it offers only the transport of 2024-11-05, which the load program does not speak",
-    "agentgateway": "needs a newer Rust, and dependencies from git hosts",
+    "agentgateway": "needs a newer Rust, and dependencies that are not on crates.io",
     "pi-mcp-adapter": "an extension of a host agent, no program of its own",
     "codex, claude, gemini": "their `mcp list` starts no server, or they are several hundred megabytes each",
 }

@@ -162,7 +162,9 @@ def goals(results):
         if verdict == "short":
             # One reason may be that of several goals.
             reasons.setdefault(goal.get("shortfall", "not explained yet"), []).append(f"{goal['number']}, {goal['what']}")
-    told = ", ".join(f"{counts[verdict]} {WORDS[verdict].strip('*')}" for verdict in WORDS if verdict in counts)
+    several = {"short": "fall short"}
+    word = lambda verdict: several[verdict] if verdict in several and counts[verdict] > 1 else WORDS[verdict].strip("*")
+    told = ", ".join(f"{counts[verdict]} {word(verdict)}" for verdict in WORDS if verdict in counts)
     notes = [f"- {'; '.join(goals)}: {reason}" for reason, goals in reasons.items()]
     why = ["", "What falls short, and why:", "", *notes] if notes else []
     return "\n".join([*lines, "", f"In all: {told}.", *why])

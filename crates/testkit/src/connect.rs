@@ -86,6 +86,13 @@ pub fn terms() -> Terms {
     }
 }
 
+/// The same with ten minutes for everything. What must not wait for one of these limits is over long before, on any
+/// machine; what does wait is ended by whoever runs the tests.
+pub fn patient() -> Terms {
+    let limit = Some(Duration::from_mins(10));
+    Terms { startup: limit, timeout: limit, ..terms() }
+}
+
 /// A scripted server on stdio, opened or not. The script must be kept as long as the link.
 pub async fn stdio(script: Value, terms: &Terms) -> (FakeScript, Result<Link, Box<Failure>>) {
     let script = Fake::script(script);

@@ -4,15 +4,12 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::eventually_blocking;
 use crate::programs::fake_server;
-
-/// How long a test waits for something that must come.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A script in a file, for a server that somebody else starts: `fake-server SCRIPT`.
 #[derive(Debug)]
@@ -53,16 +50,10 @@ impl FakeScript {
     /// # Panics
     ///
     /// When it does not come.
+    #[track_caller]
     pub fn wait_for(&self, wanted: impl Fn(&Value) -> bool) -> Value {
-        let start = Instant::now();
-        loop {
-            let lines = self.log();
-            if let Some(line) = lines.iter().find(|line| wanted(line)) {
-                return line.clone();
-            }
-            assert!(start.elapsed() < PATIENCE, "it does not come; the log has: {}", json!(lines));
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        let log = eventually_blocking("such a line in its log", || self.log(), |log| log.iter().any(&wanted));
+        log.into_iter().find(wanted).unwrap_or_default()
     }
 }
 
@@ -146,6 +137,7 @@ impl Fake {
     }
 
     /// Waits until the log has a line for which this holds.
+    #[track_caller]
     pub fn wait_for(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         self.script.wait_for(wanted)
     }

@@ -3,10 +3,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-/// How long a test waits for something that must come.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::eventually_blocking;
+
 const SERVICE: &str = "/org/freedesktop/secrets";
 
 /// A keyring that is open. It ends with this value.
@@ -34,11 +33,8 @@ impl Keyring {
         // The password of the keyring, which makes one where there is none.
         drop(daemon.stdin.take().map(|mut stdin| stdin.write_all(b"password")));
         keyring.children.push(daemon);
-        let start = Instant::now();
-        while !keyring.say("ReadAlias", "string:default").contains("/collection/") {
-            assert!(start.elapsed() < PATIENCE, "the keyring never opened");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let answer = || keyring.say("ReadAlias", "string:default");
+        eventually_blocking("the keyring opens", answer, |answer| answer.contains("/collection/"));
         keyring
     }
 

@@ -14,6 +14,7 @@ mod model;
 mod programs;
 #[cfg(unix)]
 pub mod tree;
+mod waiting;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ pub use listening::{Listening, SaidOn};
 pub use mark::Mark;
 pub use model::FakeModel;
 pub use programs::{assault, attack, caller, fake_model, fake_server, guard, host, peers};
+pub use waiting::{PATIENCE, eventually, eventually_blocking};
 
 /// Compares a generated text with the file that carries it. With `UPDATE_GOLDEN=1` the file is written instead.
 ///

@@ -4,15 +4,12 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::eventually_blocking;
 use crate::programs::fake_model;
-
-/// How long a test waits for something that must come.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A model on this machine that follows a script until this value is dropped.
 #[derive(Debug)]
@@ -86,12 +83,9 @@ impl FakeModel {
     /// # Panics
     ///
     /// When it does not come.
+    #[track_caller]
     pub fn wait_for(&self, wanted: impl Fn(&Value) -> bool) {
-        let start = Instant::now();
-        while !self.log().iter().any(&wanted) {
-            assert!(start.elapsed() < PATIENCE, "it does not come; the log has: {}", json!(self.log()));
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        eventually_blocking("such a line in its log", || self.log(), |log| log.iter().any(&wanted));
     }
 }
 

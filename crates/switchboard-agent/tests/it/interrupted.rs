@@ -1,7 +1,5 @@
 //! A turn that is stopped at any moment leaves a conversation that can go on.
 
-use std::time::Duration;
-
 use serde_json::json;
 use switchboard_agent::model::Answer;
 use switchboard_agent::{Fate, Stop};
@@ -13,6 +11,12 @@ fn model() -> Steps {
     let two = [("mcp_one_echo", json!({"text": "a"})), ("mcp_one_slow", json!({"ms": 5}))];
     let first = Answer { text: "Let me see.".to_owned(), ..calls(&two) };
     Steps::default().says(first.clone()).says(first).says(text("Done."))
+}
+
+/// Waits until the server has the call.
+async fn until_called(world: &World) {
+    let is_there = |methods: &Vec<String>| methods.iter().any(|method| method == "tools/call");
+    testkit::eventually("the call arrives", || world.script(0).methods(), is_there).await;
 }
 
 #[tokio::test]
@@ -53,9 +57,7 @@ async fn stopped_in_a_call_the_server_hears_of_it() {
     let mut deaf = |_| {};
     let turn = agent.turn("Do it.".into(), &mut deaf, &cancel);
     let arrived = async {
-        while !world.script(0).methods().contains(&"tools/call".to_owned()) {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        until_called(&world).await;
         cancel.cancel();
         std::future::pending::<()>().await;
     };
@@ -76,11 +78,7 @@ async fn a_dropped_turn_leaves_a_conversation_that_can_go_on() {
     let model = Steps::default().says(calls(&[("mcp_one_echo", json!({"text": "a"}))])).says(text("Hello."));
     let mut agent = agent(&session, &model);
     let never = CancellationToken::new();
-    let arrived = async {
-        while !world.script(0).methods().contains(&"tools/call".to_owned()) {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
+    let arrived = until_called(&world);
     let mut deaf = |_| {};
     tokio::select! {
         _ = agent.turn("Do it.".into(), &mut deaf, &never) => unreachable!(),

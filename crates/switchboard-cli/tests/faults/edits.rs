@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 use testkit::Sandbox;
+use testkit::tree::{Node, Tree};
 
 use crate::trial::{Trial, as_it_is};
 
@@ -39,10 +41,30 @@ fn theirs() -> Sandbox {
 }
 
 fn trial(name: &'static str, sandbox: &Sandbox, line: &[&str], again: &[&str]) {
+    trial_in_which(|_| Ok(()), name, sandbox, line, again);
+}
+
+fn trial_in_which(
+    holds: fn(&Tree) -> Result<(), String>,
+    name: &'static str,
+    sandbox: &Sandbox,
+    line: &[&str],
+    again: &[&str],
+) {
     let secrets = [SECRET];
     let is_good = |healthy: &str, printed: &str| printed == healthy;
-    Trial { name, sandbox, line, again, hints: &SCHEMAS, secrets: &secrets, normal: as_it_is, is_good }
-        .try_all();
+    Trial {
+        name,
+        sandbox,
+        line,
+        again,
+        hints: &SCHEMAS,
+        secrets: &secrets,
+        normal: as_it_is,
+        holds,
+        is_good,
+    }
+    .try_all();
 }
 
 #[test]
@@ -124,7 +146,22 @@ fn report() {
 #[test]
 fn install_and_move() {
     let line = ["install", "--into", "cursor", "--move", "--yes"];
-    trial("install --move", &theirs(), &line, &line);
+    trial_in_which(no_server_is_gone, "install --move", &theirs(), &line, &line);
+}
+
+/// Each of their servers is in their file or in ours.
+fn no_server_is_gone(found: &Tree) -> Result<(), String> {
+    let text = |path: &str| match found.get(Path::new(path)) {
+        Some(Node::File(_, bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+        _ => String::new(),
+    };
+    let (theirs, ours) = (text("home/.cursor/mcp.json"), text("home/.switchboard/mcp.json"));
+    for name in ["\"files\"", "\"docs\""] {
+        if !theirs.contains(name) && !ours.contains(name) {
+            return Err(format!("{name} is gone from both files: {theirs}{ours}"));
+        }
+    }
+    Ok(())
 }
 
 #[test]

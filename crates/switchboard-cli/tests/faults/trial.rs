@@ -20,6 +20,8 @@ pub(crate) struct Trial<'a> {
     pub(crate) secrets: &'a [&'a str],
     /// A file without what differs from run to run.
     pub(crate) normal: fn(&Path, Vec<u8>) -> Vec<u8>,
+    /// What holds after each fault, beside the promise; what is wrong otherwise.
+    pub(crate) holds: fn(&Tree) -> Result<(), String>,
     /// Whether what is printed is as good as what is printed when nothing fails, if it says that it worked.
     pub(crate) is_good: fn(&str, &str) -> bool,
 }
@@ -105,6 +107,7 @@ impl Trial<'_> {
         let raw = Tree::of(&root);
         let found = raw.map(self.normal);
         self.check_files(point, healthy, &found)?;
+        (self.holds)(&found)?;
         self.check_words(point, &run, healthy, &found)?;
         if raw == healthy.start || found == healthy.after {
             // From here the next run is the healthy one, or has nothing to do.

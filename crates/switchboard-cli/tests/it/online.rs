@@ -95,6 +95,19 @@ fn a_call_and_every_way_it_can_end() {
 }
 
 #[test]
+fn a_call_by_the_second_name_of_a_connection_says_which_one_counts() {
+    let (sandbox, script) = world(json!({}), &json!({}));
+    let entry = json!({"command": fake_server(), "args": [script.path()]});
+    let servers = json!({"mcpServers": {"fake": entry, "same": entry}});
+    sandbox.write("~/.switchboard/mcp.json", servers.to_string());
+    let seen = run(&sandbox, &["call", "same/add", "a=1", "b=2"]);
+    assert!(seen.contains("error: Server \"same\" does not count") && seen.contains("--- exit 2"), "{seen}");
+    assert!(seen.contains("hint: switchboard why same\n"), "{seen}");
+    assert!(script.log().is_empty(), "nothing was started");
+    assert!(run(&sandbox, &["call", "fake/add", "a=1", "b=2"]).contains("--- exit 0"));
+}
+
+#[test]
 fn arguments_that_would_fail_are_refused_with_what_the_tool_takes() {
     let strict = json!({
         "type": "object", "required": ["city"], "additionalProperties": false,

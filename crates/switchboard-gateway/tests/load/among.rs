@@ -1,10 +1,10 @@
 //! Ten servers, of which one is dead, one hangs, one dies again and again, and one never stops talking.
 
 use serde_json::json;
-use testkit::Fake;
+use testkit::{Fake, eventually_blocking};
 
 use crate::client::{Line, Pipe, ask};
-use crate::world::{World, eventually, resident};
+use crate::world::{World, resident};
 
 const CLIENTS: usize = 12;
 const CALLS: usize = 200;
@@ -107,5 +107,5 @@ fn bad_servers_cost_their_neighbours_nothing() {
     assert_eq!(pipe.receive()["id"], 7);
     drop(pipe);
     served.stop();
-    eventually("servers that are left behind", || world.n_processes(), |n| *n == 0);
+    eventually_blocking("all servers are gone", || world.n_processes(), |n| *n == 0);
 }

@@ -5,8 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 
 use serde_json::{Value, json};
-
-use crate::world::PATIENCE;
+use testkit::PATIENCE;
 
 /// A connection that is used again and again.
 pub(crate) struct Line {

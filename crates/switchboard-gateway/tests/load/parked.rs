@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use testkit::Fake;
+use testkit::{Fake, eventually_blocking};
 
 use crate::chance::{Chance, seed};
 use crate::client::{Line, Pipe, Reply, ask, modern, modern_headers, request};
-use crate::world::{World, eventually};
+use crate::world::World;
 
 const CLIENTS: usize = 24;
 const CALLS: usize = 12;
@@ -138,7 +138,7 @@ fn a_call_whose_client_left_while_it_waited_is_taken_back() {
     drop(one);
     let cancelled =
         || asker.log().iter().filter(|line| line["message"]["method"] == "notifications/cancelled").count();
-    eventually("calls that are taken back", cancelled, |n| *n == 1);
+    eventually_blocking("the call is taken back", cancelled, |n| *n == 1);
     let done = ask_at(&mut other, 3, answered("other", &kept));
     assert!(done["result"]["content"][0]["text"].as_str().unwrap().contains("other"), "{done}");
     drop(other);

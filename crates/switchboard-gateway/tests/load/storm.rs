@@ -5,11 +5,11 @@ use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use testkit::{Fake, FakeScript};
+use testkit::{Fake, FakeScript, eventually_blocking};
 
 use crate::chance::{Chance, seed};
 use crate::client::{Guest, Line, Pipe, Reply, modern, modern_headers, request};
-use crate::world::{Served, World, eventually, resident};
+use crate::world::{Served, World, resident};
 
 const CLIENTS: usize = 100;
 const CALLS: usize = 1000;
@@ -273,7 +273,8 @@ fn a_hundred_clients_get_their_own_answers_and_leave_nothing_behind() {
     let settled = settle(quiet);
     let before = resident();
     fates.extend(storm(&served, seed, CALLS, "storm"));
-    eventually(&format!("seed {seed}: {settled:?} before, now"), quiet, |now| now.is_within(settled));
+    let what = format!("seed {seed}: no more than {settled:?}");
+    eventually_blocking(what, quiet, |now| now.is_within(settled));
     let grown = resident().saturating_sub(before);
     assert!(grown < GROWTH, "seed {seed}: {grown} kB more than before");
     let n_answered = fates.iter().filter(|(_, fate)| *fate == Fate::Answered).count();

@@ -5,19 +5,15 @@ use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use switchboard::session::{Options, Session};
 use switchboard::wire::Guard;
 use switchboard_gateway::{Edge, Gateway};
-use testkit::{FakeScript, Mark, Sandbox, fake_server, guard};
+use testkit::{FakeScript, Mark, PATIENCE, Sandbox, fake_server, guard};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-
-/// So long anything may take before the test gives up.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What is behind a gateway.
 pub(crate) struct World {
@@ -142,17 +138,4 @@ pub(crate) fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches("kB").trim().parse().unwrap()
-}
-
-/// Waits until it is so.
-pub(crate) fn eventually<T: std::fmt::Debug>(what: &str, look: impl Fn() -> T, is_so: impl Fn(&T) -> bool) {
-    let start = Instant::now();
-    loop {
-        let seen = look();
-        if is_so(&seen) {
-            return;
-        }
-        assert!(start.elapsed() < PATIENCE, "{what}: {seen:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use switchboard::json::Json;
-use switchboard::wire::{CallOptions, Sent};
-use testkit::connect::http;
+use switchboard::wire::{CallOptions, Sent, Terms};
+use testkit::PATIENCE;
+use testkit::connect::{http, patient};
 
 use crate::{at_last, call, count, echo, eventually, impatient, lines, open, verbs};
 
@@ -53,12 +54,13 @@ async fn giving_up_in_time_cancels_too() {
     for era in ["legacy", "modern"] {
         let script =
             json!({"era": era, "on": {"tools/call": {"times": [[{"silent": true}], [{"default": true}]]}}});
-        let (fake, link) = http(script, &impatient(400)).await;
+        let terms = Terms { timeout: Some(Duration::from_millis(400)), ..patient() };
+        let (fake, link) = http(script, &terms).await;
         let link = link.unwrap();
         let start = Instant::now();
         let error = echo(&link, "x").await.unwrap_err();
         assert_eq!((error.cause.code(), error.sent), ("timeout", Sent::Maybe), "{era}");
-        assert!(error.is_outcome_unknown() && start.elapsed() < Duration::from_secs(5));
+        assert!(error.is_outcome_unknown() && start.elapsed() < PATIENCE);
         if era == "modern" {
             eventually(&fake, |line| line.get("closed").is_some()).await;
             assert_eq!(count(&fake, "notifications/cancelled"), 0);
@@ -71,12 +73,14 @@ async fn giving_up_in_time_cancels_too() {
 
 #[tokio::test]
 async fn the_time_of_one_call_can_differ() {
-    let (_fake, link) = open(json!({"era": "modern", "on": {"tools/call": [{"silent": true}]}})).await;
+    let script = json!({"era": "modern", "on": {"tools/call": [{"silent": true}]}});
+    let (_fake, link) = http(script, &patient()).await;
+    let link = link.unwrap();
     let options = CallOptions { timeout: Some(Duration::from_millis(200)), on_progress: None };
     let start = Instant::now();
     let error = link.call("echo", &Json::from(json!({"text": "x"})), options).await.unwrap_err();
     assert_eq!(error.cause.code(), "timeout");
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
 }
 
 #[tokio::test]
@@ -92,7 +96,7 @@ async fn lists_that_do_not_come_are_cancelled_as_well() {
 #[tokio::test]
 async fn the_questions_of_the_opening_are_never_cancelled() {
     let script = json!({"on": {"server/discover": [{"silent": true}], "initialize": [{"silent": true}]}});
-    let terms = switchboard::wire::Terms { startup: Some(Duration::from_secs(2)), ..impatient(500) };
+    let terms = Terms { startup: Some(Duration::from_secs(2)), ..impatient(500) };
     let (fake, link) = http(script, &terms).await;
     assert_eq!(link.unwrap_err().error.cause.code(), "timeout");
     assert_eq!(count(&fake, "notifications/cancelled"), 0);

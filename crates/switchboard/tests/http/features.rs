@@ -54,7 +54,7 @@ async fn a_modern_subscription_ends_when_the_server_ends_it() {
         let (_fake, link) = open(script).await;
         let mut subscription = link.subscribe(&interest()).await.unwrap();
         assert_eq!(subscription.granted.value(), json!({"toolsListChanged": true}));
-        tokio::time::timeout(crate::PATIENCE, subscription.ended()).await.unwrap();
+        tokio::time::timeout(testkit::PATIENCE, subscription.ended()).await.unwrap();
         assert_eq!(echo(&link, "still here").await.unwrap(), "still here", "{end}");
     }
 }
@@ -91,7 +91,7 @@ async fn a_subscription_of_the_handshake_protocol_is_one_request_for_each_resour
             tokio::task::yield_now().await;
         }
     };
-    let notice = tokio::time::timeout(crate::PATIENCE, heard).await.unwrap();
+    let notice = tokio::time::timeout(testkit::PATIENCE, heard).await.unwrap();
     assert_eq!(notice, Notice::ResourceUpdated { uri: "mem://a".to_owned() });
     drop(subscription);
     let told = eventually(&fake, |line| line["message"]["method"] == "resources/unsubscribe").await;

@@ -184,7 +184,7 @@ async fn a_server_does_not_choose_a_login_for_us() {
     let failure = dial(&format!("http://{host}/sse"), Remote::Sse, &terms()).await.unwrap_err();
     let Cause::Redirected { to, .. } = &failure.error.cause else { panic!("{failure:?}") };
     assert!(!format!("{failure:?}").contains("password") && to.contains("/message"), "{to}");
-    let first: String = requests.recv_timeout(crate::PATIENCE).unwrap();
+    let first: String = requests.recv_timeout(testkit::PATIENCE).unwrap();
     assert!(first.starts_with("GET /sse "), "{first}");
     assert_eq!(requests.try_iter().count(), 0);
 }

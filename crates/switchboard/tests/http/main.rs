@@ -14,7 +14,7 @@ mod secrets;
 mod sessions;
 mod streams;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard::declared::Remote;
@@ -23,9 +23,6 @@ use switchboard::offer::CallResult;
 use switchboard::wire::{self, CallOptions, Cause, Error, Failure, Link, Terms};
 use testkit::Fake;
 use testkit::connect::{address, http, terms};
-
-/// How long a test waits for something that must come.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A scripted server that can be talked to.
 async fn open(script: Value) -> (Fake, Link) {
@@ -88,15 +85,9 @@ async fn eventually(fake: &Fake, wanted: impl Fn(&Value) -> bool) -> Value {
 
 /// Waits until the log has so many such lines.
 async fn at_last(fake: &Fake, many: usize, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
-    let start = Instant::now();
-    loop {
-        let found: Vec<Value> = fake.log().into_iter().filter(|line| wanted(line)).collect();
-        if found.len() >= many {
-            return found;
-        }
-        assert!(start.elapsed() < PATIENCE, "it does not come; the log has: {}", json!(fake.log()));
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    let has_them = |log: &Vec<Value>| log.iter().filter(|line| wanted(line)).count() >= many;
+    let log = testkit::eventually(format!("so many such lines: {many}"), || fake.log(), has_them).await;
+    log.into_iter().filter(wanted).collect()
 }
 
 /// The JSON-RPC code of an error.

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::eventually;
 use testkit::logins::Peer;
 
-use crate::world::{Person, World, call, eventually};
+use crate::world::{Person, World, call};
 
 #[tokio::test]
 async fn a_caller_that_goes_away_loses_nothing() {
@@ -20,7 +21,7 @@ async fn a_caller_that_goes_away_loses_nothing() {
             async move { call(&session, "tracker/echo").await }
         });
         // The old token is gone, and the new one on its way.
-        eventually("a renewal", || world.peer.count("refreshes") == n_refreshes).await;
+        eventually("a renewal", || world.peer.count("refreshes"), |n| *n == n_refreshes).await;
         calling.abort();
         call(&session, "tracker/echo").await.unwrap();
         assert_eq!((world.peer.count("refreshes"), world.peer.count("logins")), (n_refreshes, 1));
@@ -39,7 +40,7 @@ async fn a_session_that_ends_in_a_renewal_loses_nothing() {
         let session = session.clone();
         async move { call(&session, "tracker/echo").await }
     });
-    eventually("a renewal", || world.peer.count("refreshes") == 1).await;
+    eventually("a renewal", || world.peer.count("refreshes"), |n| *n == 1).await;
     session.shutdown().await;
     drop(calling.await);
     let again = world.session(&Person::willing()).await;
@@ -57,7 +58,7 @@ async fn a_killed_renewal_is_told_of() {
     world.peer.expire();
     caller.tell();
     // The login server gave a new token that nobody has.
-    eventually("a renewal", || world.peer.count("refreshes") == 1).await;
+    eventually("a renewal", || world.peer.count("refreshes"), |n| *n == 1).await;
     drop(caller);
     assert_ne!(world.kept()["refreshing"], Value::Null);
 

@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard::auth::Wishes;
@@ -149,13 +148,4 @@ pub(crate) async fn call(session: &Session, tool: &str) -> Result<Value, String>
     let outcome = session.call(tool, &json!({}).into()).await.map_err(|error| error.to_string())?;
     let text = outcome.shaped.text;
     serde_json::from_str(&text).map_err(|_| text)
-}
-
-/// Waits until this holds.
-pub(crate) async fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let start = std::time::Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(20), "never: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }

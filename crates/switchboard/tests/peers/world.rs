@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard::catalog::{Promise, Verdict};
@@ -15,10 +15,7 @@ use switchboard::json::Json;
 use switchboard::notice::Notice;
 use switchboard::offer::{Body, CallResult, ReadResult};
 use switchboard::wire::{self, CallOptions, Ending, Era, Link, Terms};
-use testkit::connect;
-
-/// How long a test waits for something that must come.
-const PATIENCE: Duration = Duration::from_secs(20);
+use testkit::{PATIENCE, connect, eventually};
 
 /// The entry of a package of the official servers.
 pub(crate) fn package(path: &str) -> String {
@@ -116,11 +113,8 @@ impl Willing {
 
     /// Waits until it was asked something that starts like this.
     pub(crate) async fn wait_for(&self, start: &str) {
-        let begin = Instant::now();
-        while !self.asked().iter().any(|asked| asked.starts_with(start)) {
-            assert!(begin.elapsed() < PATIENCE, "nobody asked for {start}: {:?}", self.asked());
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let is_asked = |asked: &Vec<String>| asked.iter().any(|asked| asked.starts_with(start));
+        eventually(format!("it is asked for {start}"), || self.asked(), is_asked).await;
     }
 
     fn note(&self, what: String) {

@@ -8,7 +8,7 @@ use switchboard::declared::Remote;
 use switchboard::host::{Abilities, Answer, Elicitation, Host, Reply, Root};
 use switchboard::json::Json;
 use switchboard::wire::{self, CallOptions, Interest, Link, Terms};
-use testkit::{Fake, connect};
+use testkit::{Fake, connect, eventually};
 
 use crate::judge::{Schemas, questions};
 use crate::{HANDSHAKES, MODERN, official};
@@ -120,12 +120,8 @@ async fn everything(link: &Link) {
 
 /// Waits until the server has received this. What is said without waiting for an answer takes its time.
 async fn hears(methods: impl Fn() -> Vec<String>, wanted: &str) {
-    let heard = async {
-        while !methods().iter().any(|method| method == wanted) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), heard).await.expect(wanted);
+    let is_heard = |methods: &Vec<String>| methods.iter().any(|method| method == wanted);
+    eventually(format!("`{wanted}` is received"), methods, is_heard).await;
 }
 
 /// What every server must have seen.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard::session::{Gate, Scope, Session};
+use testkit::PATIENCE;
 
 use crate::world::World;
 
@@ -15,7 +16,7 @@ async fn ready(world: &World) -> Session {
 pub(crate) async fn until(session: &Session, is_so: impl Fn(&switchboard::catalog::Catalog) -> bool) {
     let mut catalog = session.watch_catalog();
     let wait = catalog.wait_for(|catalog| is_so(catalog));
-    tokio::time::timeout(std::time::Duration::from_secs(20), wait).await.unwrap().unwrap();
+    tokio::time::timeout(PATIENCE, wait).await.unwrap().unwrap();
 }
 
 /// Waits until a server stands so.
@@ -27,7 +28,7 @@ pub(crate) async fn until_status(session: &Session, status: &str) {
         waits.spawn(async move { session.wait_for(&name, |now| now.as_str() == status).await });
     }
     let any = waits.join_next();
-    tokio::time::timeout(std::time::Duration::from_secs(20), any).await.unwrap();
+    tokio::time::timeout(PATIENCE, any).await.unwrap();
 }
 
 #[tokio::test]

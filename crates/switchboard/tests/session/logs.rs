@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use switchboard::session::Session;
 use switchboard::wire::{Direction, End, Kind, Logs};
+use testkit::eventually;
 
-use crate::world::{World, echo, eventually, status};
+use crate::world::{World, echo, status};
 
 fn logs(session: &Session) -> Logs {
     session.logs("s").unwrap()
@@ -61,8 +62,8 @@ async fn it_survives_a_reconnect_and_is_bounded() {
     session.listed().await;
     world.rescript("s", json!({"start": [{"stderr": "second life\n"}]}));
     echo(&session, "s", "x").await.unwrap_err();
-    eventually("it is back", || status(&session, "s") == "connected").await;
-    eventually("its new process speaks", || logs(&session).stderr.contains("second life")).await;
+    eventually("it is back", || status(&session, "s"), |status| *status == "connected").await;
+    eventually("its new process speaks", || logs(&session).stderr, |said| said.contains("second life")).await;
     let after = logs(&session);
     assert_eq!(after.stderr.lines().map(str::trim).collect::<Vec<_>>(), ["first life", "second life"]);
     assert!(lines(&after).contains(&"<- no answer to tools/call".to_owned()), "{:#?}", lines(&after));
@@ -83,6 +84,6 @@ async fn one_that_never_came_up_tells_why() {
     let script: Value = json!({"start": [{"stderr": "no licence found\n"}, {"exit": 3}]});
     let world = World::new().stdio("s", script, json!({}));
     let session = world.ready().await;
-    eventually("it said why", || logs(&session).stderr.contains("no licence found")).await;
+    eventually("it said why", || logs(&session).stderr, |said| said.contains("no licence found")).await;
     session.shutdown().await;
 }

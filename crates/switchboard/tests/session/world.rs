@@ -1,16 +1,11 @@
 //! A person's servers, scripted, and a session over them.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 use switchboard::calls::Outcome;
 use switchboard::connect::Persistence;
 use switchboard::session::{Found, Gate, Options, Scope, Session};
 use switchboard::wire::Guard;
-use testkit::{Fake, FakeScript, Mark, Sandbox, fake_server, guard};
-
-/// How long a test waits for something that must come.
-const PATIENCE: Duration = Duration::from_secs(20);
+use testkit::{Fake, FakeScript, Mark, Sandbox, eventually, fake_server, guard};
 
 /// Servers by name, and the home that declares them.
 pub(crate) struct World {
@@ -104,7 +99,7 @@ impl World {
     /// Waits until a server was asked something so many times.
     pub(crate) async fn until_asked(&self, name: &str, method: &str, times: usize) {
         let what = format!("`{name}` is asked for {method} {times} times");
-        eventually(&what, || self.asked(name, method) >= times).await;
+        eventually(what, || self.asked(name, method), |n| *n >= times).await;
     }
 
     /// How often a server was asked something.
@@ -113,18 +108,9 @@ impl World {
     }
 }
 
-/// Waits until this holds. Not for the status of a server, see `until_status`.
-pub(crate) async fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PATIENCE, "never: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
 /// Waits until no process with the mark is left.
 pub(crate) async fn until_gone(mark: &Mark) {
-    eventually("all its processes are gone", || mark.alive().is_empty()).await;
+    eventually("all its processes are gone", || mark.alive(), Vec::is_empty).await;
 }
 
 /// The conduct of a server whose processes carry the mark.

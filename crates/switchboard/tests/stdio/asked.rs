@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use switchboard::host::{Abilities, Answer, Elicitation, Headless, Host, Reply, Root, Wish};
 use switchboard::json::Json;
 use switchboard::wire::{Link, Terms};
-use testkit::FakeScript;
 use testkit::connect::terms;
+use testkit::{FakeScript, eventually};
 use tokio::sync::Notify;
 
-use crate::kit::{assert_works, call, eventually, heard, heard_that, on_call, open_on, text};
+use crate::kit::{assert_works, call, heard, heard_that, on_call, open_on, text};
 
 /// A host that answers as a test wants it to.
 #[derive(Default)]
@@ -203,7 +203,7 @@ async fn a_question_that_is_withdrawn_is_dropped_and_not_answered() {
     };
     host.was_asked.notified().await;
     assert_works(&link).await;
-    eventually("the person is left alone", || host.gave_up.load(Ordering::SeqCst) == 1).await;
+    eventually("the person is left alone", || host.gave_up.load(Ordering::SeqCst), |n| *n == 1).await;
     assert_works(&link).await;
     assert!(
         !script.log().iter().any(|line| line["message"]["id"] == "q1"),

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use switchboard::wire::{Cause, Exit, Sent};
 use testkit::connect::terms;
+use testkit::eventually;
 
-use crate::kit::{assert_works, call, eventually, on, on_call, open, refused};
+use crate::kit::{assert_works, call, on, on_call, open, refused};
 
 fn deaths() -> Vec<(Value, Exit)> {
     vec![
@@ -76,10 +77,8 @@ async fn with_many_calls_open() {
             tokio::spawn(async move { call(&link, "echo", json!({"text": "x"})).await.unwrap_err() })
         })
         .collect();
-    eventually("all have arrived", || {
-        script.methods().iter().filter(|method| *method == "tools/call").count() == 100
-    })
-    .await;
+    let arrived = || script.methods().iter().filter(|method| *method == "tools/call").count();
+    eventually("all have arrived", arrived, |n| *n == 100).await;
     let error = link.ping().await.unwrap_err();
     assert_eq!(error.cause, Cause::Exited { how: Exit::Signal(9) });
     for call in calls {

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use switchboard::wire::{Cause, Era, Terms};
-use testkit::FakeScript;
 use testkit::connect::terms;
+use testkit::{FakeScript, eventually};
 
-use crate::kit::{assert_works, eventually, heard, on, open, open_on, params, refused};
+use crate::kit::{assert_works, heard, on, open, open_on, params, refused};
 
 /// What a quick server that wants a handshake hears, and nothing else.
 const GREETING: [&str; 3] = ["server/discover", "initialize", "notifications/initialized"];
@@ -101,7 +101,7 @@ async fn an_answer_that_comes_after_the_handshake_was_shaken_is_ignored() {
     );
     let (_script, link) = open(late).await;
     assert_eq!(link.facts().era, Era::Handshake);
-    eventually("the late answer is counted", || link.strays() == 1).await;
+    eventually("the late answer is counted", || link.strays(), |n| *n == 1).await;
     assert_works(&link).await;
 }
 

@@ -1,10 +1,13 @@
 //! Servers that say too much, or hear nothing.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use switchboard::notice::Notice;
-use switchboard::wire::{CallOptions, Cause, Sent};
+use switchboard::wire::{CallOptions, Cause, Error, Link, Sent};
+use testkit::connect::patient;
+use testkit::{PATIENCE, eventually};
+use tokio::task::JoinHandle;
 
 use crate::kit::{args, assert_works, call, on_call, open, open_on, patient_for, text};
 
@@ -59,12 +62,13 @@ async fn bytes_that_are_no_text_are_noise() {
 #[tokio::test]
 async fn a_message_over_the_limit_costs_its_call_only() {
     let script = json!({"on": {"tools/call": {"times": [answer_of(40_000_000), [{"default": true}]]}}});
-    let (_script, link) = open(script).await;
+    let (_script, link) = open_on(script, &patient()).await;
     let start = Instant::now();
     let error = call(&link, "echo", json!({})).await.unwrap_err();
     assert_eq!((error.cause.clone(), error.sent), (Cause::TooLarge { limit: LIMIT }, Sent::Maybe));
     assert!(error.to_string().contains("16777216"), "{error}");
-    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    // It does not wait for its limit.
+    assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
     assert_eq!(link.notice().await, Notice::ToolsChanged);
     assert_works(&link).await;
 }
@@ -111,7 +115,8 @@ async fn a_flood_of_words_on_the_standard_error_stops_nothing() {
         ]));
         let (_script, link) = open(script).await;
         assert_works(&link).await;
-        crate::kit::eventually("its last words are kept", || link.stderr_tail().ends_with("the end\n")).await;
+        let is_whole = || link.stderr_tail().ends_with("the end\n");
+        eventually("its last words are kept", is_whole, |is_whole| *is_whole).await;
         assert!(link.stderr_tail().len() <= 64 * 1024);
     }
 }
@@ -123,25 +128,38 @@ async fn a_flood_before_the_first_answer_stops_nothing() {
     assert_works(&link).await;
 }
 
+/// Begins a thousand calls that say much. None of them works.
+fn thousand_calls(link: &Link) -> Vec<JoinHandle<Error>> {
+    let arguments = args(json!({"text": "x".repeat(64 * 1024)}));
+    let begin = |_| {
+        let (link, arguments) = (link.clone(), arguments.clone());
+        tokio::spawn(async move { link.call("echo", &arguments, CallOptions::default()).await.unwrap_err() })
+    };
+    (0..1000).map(begin).collect()
+}
+
 #[tokio::test]
 async fn a_server_that_does_not_read_holds_up_nobody_else() {
-    let (_script, link) = open_on(on_call(json!([{"hang": true}])), &patient_for(2000)).await;
-    let (_other_script, other) = open(json!({})).await;
-    let arguments = args(json!({"text": "x".repeat(64 * 1024)}));
-    let start = Instant::now();
-    let calls: Vec<_> = (0..1000)
-        .map(|_| {
-            let (link, arguments) = (link.clone(), arguments.clone());
-            tokio::spawn(
-                async move { link.call("echo", &arguments, CallOptions::default()).await.unwrap_err() },
-            )
-        })
-        .collect();
+    let (_script, link) = open_on(on_call(json!([{"hang": true}])), &patient()).await;
+    let (_other_script, other) = open_on(json!({}), &patient()).await;
+    let calls = thousand_calls(&link);
     for _ in 0..20 {
         let begun = Instant::now();
         assert_works(&other).await;
-        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     }
+    for call in calls {
+        assert!(!call.is_finished(), "it has ten minutes");
+        call.abort();
+        drop(call.await);
+    }
+}
+
+#[tokio::test]
+async fn calls_to_a_server_that_does_not_read_end_in_their_time() {
+    let (_script, link) = open_on(on_call(json!([{"hang": true}])), &patient_for(2000)).await;
+    let start = Instant::now();
+    let calls = thousand_calls(&link);
     let (mut never, mut maybe) = (0, 0);
     for call in calls {
         let error = call.await.unwrap();
@@ -151,12 +169,13 @@ async fn a_server_that_does_not_read_holds_up_nobody_else() {
             Sent::Maybe => maybe += 1,
         }
     }
-    assert!(start.elapsed() < Duration::from_secs(9), "{:?}", start.elapsed());
+    // One after the other they would need half an hour.
+    assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
     // A pipe and what is written in one go hold a few; the others never left.
     assert!(never > 900 && maybe >= 1, "{never} never, {maybe} maybe");
     let begun = Instant::now();
     link.stop().await;
-    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use switchboard::wire::{Cause, Sent, Terms};
 use testkit::connect::terms;
 
-use testkit::Mark;
+use testkit::{Mark, eventually};
 
 use crate::kit::{
     Wrapper, assert_works, call, launch, on, on_call, open, open_marked, open_on, patient_for, refused,
@@ -91,9 +91,9 @@ async fn a_start_that_is_given_up_leaves_nothing_behind() {
     let launch = launch(&mark, &script).await;
     let terms = Terms { startup: Some(Duration::from_mins(1)), ..terms() };
     let open = tokio::spawn(async move { drop(switchboard::wire::open(&launch, &terms).await) });
-    crate::kit::eventually("it started", || mark.alive().len() >= 5).await;
+    eventually("it started", || mark.alive(), |alive| alive.len() >= 5).await;
     open.abort();
     let start = Instant::now();
-    crate::kit::eventually("nothing is left", || mark.alive().is_empty()).await;
+    eventually("nothing is left", || mark.alive(), Vec::is_empty).await;
     assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
 }

@@ -1,17 +1,14 @@
 //! Opening scripted servers, and waiting for what they were told.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard::json::Json;
 use switchboard::offer::CallResult;
 use switchboard::wire::{self, CallOptions, Error, Failure, Link, Terms};
 use testkit::connect::{command, stdio, terms};
-use testkit::{Fake, FakeScript, Mark, fake_server};
-
-/// How long a test waits for something that must come.
-const PATIENCE: Duration = Duration::from_secs(20);
+use testkit::{Fake, FakeScript, Mark, eventually, fake_server};
 
 /// A server with the usual terms.
 pub(crate) async fn open(script: Value) -> (FakeScript, Link) {
@@ -72,24 +69,12 @@ pub(crate) async fn heard(script: &FakeScript, method: &str) -> Value {
 
 /// Waits until the server has received such a message.
 pub(crate) async fn heard_that(script: &FakeScript, wanted: impl Fn(&Value) -> bool) -> Value {
-    let start = Instant::now();
-    loop {
-        let found = script.log().into_iter().map(|mut line| line["message"].take()).find(&wanted);
-        if let Some(message) = found {
-            return message;
-        }
-        assert!(start.elapsed() < PATIENCE, "it does not come; the log has: {}", json!(script.log()));
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
-
-/// Waits until this holds.
-pub(crate) async fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PATIENCE, "never: {what}");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    let messages = || -> Vec<Value> {
+        let lines = script.log().into_iter();
+        lines.map(|mut line| line["message"].take()).collect()
+    };
+    let heard = eventually("such a message", messages, |messages| messages.iter().any(&wanted)).await;
+    heard.into_iter().find(wanted).unwrap()
 }
 
 /// The parameters of the requests with this method, in order.

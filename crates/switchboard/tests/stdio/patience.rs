@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use switchboard::wire::{CallOptions, Cause, Error, Limits, Sent, Terms};
 use testkit::connect::terms;
+use testkit::eventually;
 
-use crate::kit::{
-    args, assert_works, call, eventually, heard, heard_that, on_call, open, open_on, patient_for, text,
-};
+use crate::kit::{args, assert_works, call, heard, heard_that, on_call, open, open_on, patient_for, text};
 
 fn is_timeout(error: &Error) -> bool {
     matches!(&error.cause, Cause::Timeout { waiting_for, .. } if waiting_for == "tools/call")
@@ -74,7 +73,7 @@ async fn an_answer_after_the_deadline_is_ignored() {
     let (_script, link) = open_on(late, &patient_for(150)).await;
     assert!(is_timeout(&call(&link, "echo", json!({"text": "x"})).await.unwrap_err()));
     assert_eq!(text(&call(&link, "echo", json!({"text": "second"})).await.unwrap()), "second");
-    eventually("the late answer is counted", || link.strays() == 1).await;
+    eventually("the late answer is counted", || link.strays(), |n| *n == 1).await;
     assert_eq!(text(&call(&link, "echo", json!({"text": "third"})).await.unwrap()), "third");
 }
 

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use switchboard::wire::{Cause, Ending, Sent};
 
-use testkit::Mark;
+use testkit::{Mark, eventually};
 
-use crate::kit::{Wrapper, assert_works, call, eventually, heard, on_call, open_marked};
+use crate::kit::{Wrapper, assert_works, call, heard, on_call, open_marked};
 
 #[tokio::test]
 async fn a_good_server_goes_when_its_input_is_closed() {
@@ -98,7 +98,7 @@ async fn what_a_server_left_behind_goes_when_it_crashes() {
         let (_script, link) = open_marked(&mark, script, Wrapper::None).await;
         let error = call(&link, "echo", json!({})).await.unwrap_err();
         assert!(matches!(error.cause, Cause::Exited { .. }), "{fork}: {error}");
-        eventually("nothing is left", || mark.alive().is_empty()).await;
+        eventually("nothing is left", || mark.alive(), Vec::is_empty).await;
     }
 }
 
@@ -111,5 +111,5 @@ async fn dropping_the_link_ends_the_server_and_all_its_processes() {
     drop(link);
     assert_works(&copy).await;
     drop(copy);
-    eventually("nothing is left", || mark.alive().is_empty()).await;
+    eventually("nothing is left", || mark.alive(), Vec::is_empty).await;
 }

@@ -3,10 +3,10 @@
 #[cfg(target_os = "linux")]
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use testkit::eventually_blocking;
 use testkit::logins::Peer;
 
 use super::World;
@@ -90,12 +90,9 @@ fn a_crash_leaves_no_secret_behind() {
 }
 
 /// Waits until the login server is asked for the nth time.
+#[track_caller]
 fn renewing(world: &World, n_refreshes: u64) {
-    let start = Instant::now();
-    while world.peer.count("refreshes") < n_refreshes {
-        assert!(start.elapsed() < Duration::from_secs(20), "it is never renewed");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    eventually_blocking("it is renewed", || world.peer.count("refreshes"), |n| *n >= n_refreshes);
 }
 
 fn stop(child: &Child) {

@@ -3,16 +3,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use testkit::eventually_blocking;
 use testkit::logins::{Peer, browse, follow, parameter};
 
 use super::World;
 use crate::screen::Screen;
-
-/// How long a test waits for something that must come.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// From no login to one that works in another process.
 fn logged_in(world: &mut World, subject: Option<&str>) {
@@ -106,11 +103,12 @@ fn with_the_server_that_gives_secrets() {
     let mut world = World::new(Peer::fastmcp(&[("ACCESS_SECONDS", "2")]));
     world.login(&[]);
     world.call();
-    let (n_before, start) = (world.peer.count("refreshes"), std::time::Instant::now());
-    while world.peer.count("refreshes") == n_before {
-        assert!(start.elapsed().as_secs() < 30, "it is never renewed");
+    let n_before = world.peer.count("refreshes");
+    let call = || {
         world.call();
-    }
+        world.peer.count("refreshes")
+    };
+    eventually_blocking("it is renewed", call, |n| *n != n_before);
     assert_eq!((world.peer.count("logins"), world.peer.count("refused")), (1, 0));
     shown(&mut world);
     logged_out(&mut world);
@@ -203,14 +201,8 @@ fn with_a_browser() {
     world.sandbox = world.sandbox.with_var("BROWSER", program.to_str().unwrap());
     let mut screen = Screen::open(&world.sandbox, 100, &["reauth", "tracker"]);
     screen.wait_for("Waiting for you to come back");
-    let start = Instant::now();
-    let page = loop {
-        match world.sandbox.read("opened") {
-            page if !page.is_empty() => break page,
-            _ => assert!(start.elapsed() < PATIENCE, "no browser was opened"),
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
+    let opened = || world.sandbox.read("opened");
+    let page = eventually_blocking("a browser is opened", opened, |page| !page.is_empty());
     fs::remove_file(world.sandbox.path("opened")).unwrap();
     assert_eq!(browse(page.trim()).status, 200);
     assert_eq!(screen.end(), 0, "{}", screen.text());
@@ -237,12 +229,8 @@ fn with_a_real_browser() {
     assert_eq!(screen.end(), 0, "{}", screen.text());
     assert!(screen.text().contains("Logged in to \"tracker\""), "{}", screen.text());
     world.said.extend(&screen.raw);
-    let start = Instant::now();
-    while world.sandbox.read("shown").is_empty() {
-        assert!(start.elapsed() < PATIENCE, "the browser never showed our page");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let shown = world.sandbox.read("shown");
+    let shown = || world.sandbox.read("shown");
+    let shown = eventually_blocking("the browser shows our page", shown, |shown| !shown.is_empty());
     assert!(shown.contains("You are logged in to Switchboard"), "{shown}");
     assert_eq!(world.call()["subject"], "ada");
     // Its profile remembers where it was; that is its own business.

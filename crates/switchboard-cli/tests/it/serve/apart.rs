@@ -2,9 +2,9 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use testkit::{Fake, FakeScript, Mark, Sandbox};
+use testkit::{Fake, FakeScript, Mark, Sandbox, eventually_blocking};
 
-use super::guest::{Guest, Stream, gone, modern_call, until};
+use super::guest::{Guest, Stream, gone, modern_call};
 use super::http::Site;
 use super::{Pipe, modern, world};
 
@@ -110,7 +110,8 @@ fn clients_of_a_server_that_is_not_shared_have_a_process_each() {
     assert_ne!(ask(&second), pids[1]);
     // When the clients have their own, the one that listed is no longer needed.
     let listing = script.log().iter().filter(|line| line["message"]["method"] == "tools/list").count();
-    until("the shared process rests", || mark.alive().iter().filter(|pid| is_server(**pid)).count() == 2);
+    let has_two = |alive: &Vec<u32>| alive.iter().filter(|pid| is_server(**pid)).count() == 2;
+    eventually_blocking("the shared process rests", || mark.alive(), has_two);
     let tools = third.send(&json!({"jsonrpc": "2.0", "id": 3, "method": "tools/list"})).answer();
     assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 7);
     let listed = script.log().iter().filter(|line| line["message"]["method"] == "tools/list").count();
@@ -267,7 +268,7 @@ fn the_server_for_files_works_in_the_folders_of_each_client() {
         call.text();
         // It takes the folders over when it has looked at them.
         let list = || guest.call(2, "mcp_files_list_allowed_directories", &json!({})).text();
-        until("the folders are taken over", || !list().ends_with("home"));
+        eventually_blocking("the folders are taken over", list, |answer| !answer.ends_with("home"));
         let answer = list();
         assert!(answer.contains(folder.to_str().unwrap()), "{answer}");
         let other = if *folder == ada { &bob } else { &ada };
@@ -329,7 +330,7 @@ fn connections_of_clients_follow_their_server_when_it_is_changed_or_removed() {
     drop(guests);
     sandbox.write("~/.switchboard/mcp.json", r#"{"mcpServers": {}}"#);
     assert_eq!(site.says(), "the configuration changed: removed fake\n");
-    until("every process is gone", || mark.alive().is_empty());
+    eventually_blocking("every process is gone", || mark.alive(), Vec::is_empty);
     let guest = Guest::greet(&site, &can_be_asked());
     let answer = guest.call(3, "mcp_fake_pid", &json!({})).answer();
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
@@ -354,7 +355,7 @@ fn a_revoked_approval_ends_the_connections_of_all_clients() {
     assert!(crate::run(&sandbox, &["untrust", "fake"]).contains("--- exit 0"));
     let told = site.says();
     assert!(told.starts_with("the configuration changed: removed fake"), "{told}");
-    until("every process is gone", || mark.alive().is_empty());
+    eventually_blocking("every process is gone", || mark.alive(), Vec::is_empty);
     let answer = modern_call(&site, "ada", ("mcp_fake_pid", json!({}))).answer();
     assert!(answer["error"]["code"].is_i64(), "{answer}");
     assert!(mark.alive().is_empty(), "nothing is started without consent");

@@ -1,9 +1,8 @@
 //! How long clients may keep what they get, and what is answered from memory.
 
 use serde_json::{Value, json};
-use testkit::{Fake, FakeScript, Mark};
+use testkit::{Fake, FakeScript, Mark, eventually_blocking};
 
-use super::guest::until;
 use super::{Pipe, modern, world};
 
 fn tools(hint: &Value) -> Value {
@@ -69,7 +68,7 @@ fn a_resource_is_read_again_when_it_changed_and_not_before() {
     pipe.result("list", "resources/list", modern(json!({})));
     // What was read before the gateway is told of changes is not kept; its second look comes after that.
     let looks = || script.methods().iter().filter(|method| *method == "resources/list").count();
-    until("the gateway is told of changes", || looks() == 2);
+    eventually_blocking("the gateway is told of changes", looks, |n| *n == 2);
     let reads = || script.methods().iter().filter(|method| *method == "resources/read").count();
     let read = |pipe: &mut Pipe, id: u64, params: Value| {
         let read = pipe.result(id, "resources/read", params);

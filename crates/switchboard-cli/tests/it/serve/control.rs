@@ -1,14 +1,13 @@
 //! A gateway or session that runs, and commands that reach it.
 
 use std::os::unix::fs::MetadataExt;
-use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use testkit::{Fake, FakeScript, Mark, Sandbox, fake_server};
+use testkit::{Fake, FakeScript, Mark, Sandbox, eventually_blocking, fake_server};
 
 use super::http::Site;
-use super::{PATIENCE, Pipe, names, world};
+use super::{Pipe, names, world};
 use crate::screen::Screen;
 use crate::seat::{Front, Seat, configure, home};
 use crate::{json as output, run};
@@ -194,11 +193,7 @@ fn a_gateway_goes_with_its_terminal() {
     script.wait_for(|line| line["message"]["method"] == "tools/list");
     assert_eq!(screen.hang_up(), 0);
     // A server that was just being started is ended by its guard, in its own time.
-    let start = Instant::now();
-    while !mark.alive().is_empty() {
-        assert!(start.elapsed() < PATIENCE, "a server is left behind");
-        std::thread::yield_now();
-    }
+    eventually_blocking("no server is left behind", || mark.alive(), Vec::is_empty);
 }
 
 #[test]

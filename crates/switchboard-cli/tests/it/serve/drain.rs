@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use testkit::{Fake, Mark};
+use testkit::{Fake, Mark, PATIENCE};
 
 use super::http::{Answer, Site, greeting, receive, request};
-use super::{PATIENCE, modern, world};
+use super::{modern, world};
 
 const CLIENTS: usize = 12;
 /// Answers of all clients together before it ends.

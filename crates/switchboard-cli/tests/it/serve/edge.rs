@@ -5,12 +5,11 @@ use std::io::Write;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Stdio};
-use std::time::Instant;
 
-use testkit::{Fake, Mark, Sandbox};
+use testkit::{Fake, Mark, PATIENCE, Sandbox, eventually_blocking};
 
 use super::http::{Answer, Site, compose, greeting, receive, request, status};
-use super::{PATIENCE, modern, world};
+use super::{modern, world};
 use crate::{run, switchboard};
 
 const HOSTS: [(&str, bool); 4] = [
@@ -108,11 +107,8 @@ impl AtSocket {
         let mut command = switchboard(sandbox);
         command.args(["serve", "--unix"]).arg(&path).args(flags).stderr(Stdio::null());
         let child = command.spawn().unwrap();
-        let start = Instant::now();
-        while UnixStream::connect(&path).is_err() {
-            assert!(start.elapsed() < PATIENCE, "nobody listens at {}", path.display());
-            std::thread::yield_now();
-        }
+        let what = format!("somebody listens at {}", path.display());
+        eventually_blocking(what, || UnixStream::connect(&path), Result::is_ok).unwrap();
         Self { child, path }
     }
 

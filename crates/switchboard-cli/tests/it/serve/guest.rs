@@ -3,12 +3,10 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
-use std::time::Instant;
 
 use serde_json::{Value, json};
-use testkit::Mark;
+use testkit::{Mark, eventually_blocking};
 
-use super::PATIENCE;
 use super::http::Site;
 
 /// What comes back on a request, message by message.
@@ -148,16 +146,8 @@ pub(super) fn modern_call(site: &Site, who: &str, (tool, params): (&str, Value))
     Stream::open(site, "POST /mcp", &headers, &message.to_string())
 }
 
-/// Waits until something holds.
-pub(super) fn until(what: &str, holds: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PATIENCE, "it does not come to pass that {what}");
-        std::thread::yield_now();
-    }
-}
-
 /// Waits until a process with this mark is gone.
+#[track_caller]
 pub(super) fn gone(mark: &Mark, pid: u32) {
-    until(&format!("process {pid} is gone"), || !mark.alive().contains(&pid));
+    eventually_blocking(format!("process {pid} is gone"), || mark.alive(), |alive| !alive.contains(&pid));
 }

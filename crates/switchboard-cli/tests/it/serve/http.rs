@@ -4,13 +4,12 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use testkit::{Fake, Mark, Sandbox};
+use testkit::{Fake, Mark, PATIENCE, Sandbox, eventually_blocking};
 
-use super::{PATIENCE, modern, world};
+use super::{modern, world};
 use crate::{run, switchboard};
 
 /// The program, listening.
@@ -118,16 +117,10 @@ impl Site {
     }
 
     /// Waits until a value of `/metrics` is as it should be.
+    #[track_caller]
     pub(super) fn until(&self, name: &str, is_right: impl Fn(f64) -> bool) {
-        let start = Instant::now();
-        loop {
-            let value = self.metric(name);
-            if value.is_some_and(&is_right) {
-                return;
-            }
-            assert!(start.elapsed() < PATIENCE, "{name} is {value:?}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let is_right = |value: &Option<f64>| value.is_some_and(&is_right);
+        eventually_blocking(format!("the right value of {name}"), || self.metric(name), is_right);
     }
 
     /// Waits for the end; gives the exit code and the rest of the standard error.

@@ -2,13 +2,12 @@
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::time::Instant;
 
 use serde_json::{Value, json};
-use testkit::{Fake, Mark};
+use testkit::{Fake, Mark, eventually_blocking};
 
 use super::http::{Site, greeting, request};
-use super::{PATIENCE, Pipe, names, world};
+use super::{Pipe, names, world};
 use crate::run;
 
 #[test]
@@ -84,14 +83,8 @@ fn who_comes_too_often_is_told_when_to_come_again() {
     let site = Site::open(&sandbox, &["127.0.0.1:0", "--rate", "1"]);
     let session = site.post(None, &greeting()).header("mcp-session-id").unwrap().to_owned();
     let ping = request(1, "ping", &json!({}));
-    let start = Instant::now();
-    let refused = loop {
-        let answer = site.post(Some(&session), &ping);
-        if answer.status != 200 {
-            break answer;
-        }
-        assert!(start.elapsed() < PATIENCE, "nobody is ever refused");
-    };
+    let answer = || site.post(Some(&session), &ping);
+    let refused = eventually_blocking("one is refused", answer, |answer| answer.status != 200);
     assert_eq!(refused.status, 429);
     let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=10).contains(&wait), "{wait}");
@@ -176,11 +169,7 @@ fn a_server_stopped_for_idleness_stays_listed_and_starts_again() {
         let call = json!({"name": "mcp_fake_pid", "arguments": {}});
         let result = pipe.result(format!("call {round}"), "tools/call", call);
         pids.push(result["content"][0]["text"].as_str().unwrap().to_owned());
-        let start = Instant::now();
-        while !mark.alive().is_empty() {
-            assert!(start.elapsed() < PATIENCE, "it is never stopped");
-            std::thread::yield_now();
-        }
+        eventually_blocking("it is stopped", || mark.alive(), Vec::is_empty);
         let tools = pipe.result(format!("list {round}"), "tools/list", json!({}));
         assert_eq!(names(&tools, "tools", "name"), names(&before, "tools", "name"));
         if round == 0 {
@@ -201,18 +190,16 @@ fn more_connections_than_there_is_room_for_are_turned_away() {
     for _ in 0..512 {
         held.push(site.connect());
     }
-    let start = Instant::now();
-    loop {
+    let answer = || {
         let mut late = site.connect();
         late.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
         let mut text = String::new();
         // It may be closed before it has read what we wrote.
         drop(late.read_to_string(&mut text));
-        if text.starts_with("HTTP/1.1 503") || text.is_empty() {
-            break;
-        }
-        assert!(start.elapsed() < PATIENCE, "{text}");
-    }
+        text
+    };
+    let is_refusal = |text: &String| text.starts_with("HTTP/1.1 503") || text.is_empty();
+    eventually_blocking("one is turned away", answer, is_refusal);
     drop(held);
     site.until("switchboard_connections", |open| open < 1.5);
     assert!(site.metric("switchboard_refused_total{reason=\"connections\"}").unwrap() >= 1.0);

@@ -21,15 +21,11 @@ mod searched;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::{FakeScript, Mark, Sandbox, fake_server};
+use testkit::{FakeScript, Mark, PATIENCE, Sandbox, fake_server};
 
 use crate::switchboard;
-
-/// So long a message may take before the test gives up.
-const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A home with these servers, whose processes carry the mark.
 fn world(servers: &[(&str, &FakeScript)], mark: &Mark) -> Sandbox {

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use switchboard::Provider;
 use switchboard::connect::{Freshness, Persistence};
 use switchboard::session::{Gate, Session, load};
-use testkit::{Fake, Mark, Sandbox};
+use testkit::{Fake, Mark, Sandbox, eventually};
 
 use crate::life::{until, until_status};
-use crate::world::{World, echo, eventually, marked, names, only, status, tool, until_gone};
+use crate::world::{World, echo, marked, names, only, status, tool, until_gone};
 
 /// Settings with a window nobody would wait out.
 const LONG_WINDOW: &str = r#"{"defaults": false, "startupWindow": 3600000}"#;
@@ -121,7 +121,7 @@ async fn headers_are_filled_in_anew_for_each_connection() {
             .filter_map(|line| line["http"]["headers"]["x-token"].as_str().map(str::to_owned))
             .collect()
     };
-    eventually("the new token is sent", || sent().contains("second-token")).await;
+    eventually("the new token is sent", sent, |sent| sent.contains("second-token")).await;
     session.listed().await;
     session.shutdown().await;
     assert_eq!(sent(), ["first-token", "second-token"].map(str::to_owned).into());

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use switchboard::session::Gate;
-use testkit::Mark;
+use testkit::{Mark, eventually};
 
 use crate::life::{until, until_status};
-use crate::world::{World, echo, eventually, marked, names, only, status, tool, until_gone};
+use crate::world::{World, echo, marked, names, only, status, tool, until_gone};
 
 /// Offers one of everything.
 fn everything() -> Value {
@@ -93,7 +93,7 @@ async fn a_server_that_is_taken_out_while_it_connects_leaves_nothing() {
     conduct["timeout"] = json!(0);
     let mut world = World::new().stdio("s", hangs, conduct).stdio("good", json!({}), json!({}));
     let session = world.start().await;
-    eventually("it is started", || !mark.alive().is_empty()).await;
+    eventually("it is started", || mark.alive(), |alive| !alive.is_empty()).await;
     world.remove("s");
     session.reload().await;
     until_gone(&mark).await;

@@ -6,13 +6,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use switchboard::calls::Request;
 use switchboard::session::{Found, Session};
-use testkit::Fake;
+use testkit::{Fake, eventually};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::life::{until, until_status};
-use crate::world::{World, echo, eventually, names, status, tool};
+use crate::world::{World, echo, names, status, tool};
 
 fn never_asks() -> Value {
     json!({"approval": "never"})
@@ -216,7 +216,7 @@ async fn a_login_that_is_wanted_is_told_and_nothing_is_tried_until_somebody_asks
     assert!(error.needs_login());
     assert_eq!(fake.log().len(), asked, "nobody was asked again");
     session.reconnect("s").await;
-    eventually("it is asked again", || fake.log().len() > asked).await;
+    eventually("it is asked again", || fake.log().len(), |n| *n > asked).await;
     session.shutdown().await;
 }
 

@@ -3,10 +3,10 @@
 use serde_json::json;
 use switchboard::connect::Persistence;
 use switchboard::session::{Gate, Session};
-use testkit::{Mark, fake_server};
+use testkit::{Mark, eventually, fake_server};
 
 use crate::life::{until, until_status};
-use crate::world::{World, echo, eventually, marked, only, tool, until_gone};
+use crate::world::{World, echo, marked, only, tool, until_gone};
 
 #[tokio::test]
 async fn a_list_that_never_comes_holds_up_no_other() {
@@ -65,7 +65,8 @@ async fn a_reconnect_ends_the_attempt_before_it() {
     world.rescript("s", json!({}));
     session.reconnect("s").await;
     until_status(&session, "connected").await;
-    eventually("the first is gone", || mark.alive().iter().all(|pid| !first.contains(pid))).await;
+    let is_gone = |alive: &Vec<u32>| alive.iter().all(|pid| !first.contains(pid));
+    eventually("the first is gone", || mark.alive(), is_gone).await;
     session.shutdown().await;
 }
 
