@@ -11,7 +11,7 @@ mod listen;
 #[cfg(not(unix))]
 mod unheard;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use switchboard::connect;
@@ -131,7 +131,8 @@ pub(crate) struct Changes {
 /// A file that could not be used, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Lost {
-    pub(crate) path: PathBuf,
+    /// As text, since JSON holds no other paths.
+    pub(crate) path: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) line: Option<u32>,
     pub(crate) message: String,
@@ -140,12 +141,14 @@ pub(crate) struct Lost {
 impl Lost {
     fn of(problem: &Problem) -> Option<Self> {
         let (path, line) = problem.place()?;
-        Some(Self { path: path.to_owned(), line, message: problem.message.clone() })
+        let path = path.to_string_lossy().into_owned();
+        Some(Self { path, line, message: problem.message.clone() })
     }
 
     fn words(&self, env: &Env) -> String {
         let line = self.line.map_or_else(String::new, |line| format!(" line {line}"));
-        format!("{}{line} cannot be used: {}", env.display(&self.path), excerpt(&self.message, 300))
+        let path = env.display(Path::new(&self.path));
+        format!("{path}{line} cannot be used: {}", excerpt(&self.message, 300))
     }
 }
 
@@ -223,6 +226,20 @@ mod tests {
         let file = Lost { path: "/home/x/mcp.json".into(), line: Some(2), message: "torn\n".to_owned() };
         let torn = Changes { lost: vec![file], ..changes(&[], &[]) };
         assert_eq!(words(&torn), "nothing changed; ~/mcp.json line 2 cannot be used: torn\\n");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_path_that_is_no_text_can_be_said() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
+        use switchboard::{Code, Origin, Provider, Scope};
+
+        let path = Path::new(OsStr::from_bytes(b"/home/\xff.json"));
+        let origin =
+            Origin { provider: Provider::Native, scope: Scope::User, path: Some(path.into()), line: None };
+        let lost = Lost::of(&Problem::new(Code::SyntaxError, "torn").origin(origin)).unwrap();
+        assert_eq!(serde_json::to_value(&lost).unwrap()["path"], "/home/\u{fffd}.json");
     }
 
     #[test]
