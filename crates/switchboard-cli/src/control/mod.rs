@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use switchboard::connect;
-use switchboard::problem::{Explain, Problem};
+use switchboard::problem::Problem;
 use switchboard::session::ServerReport;
 use switchboard::visible::excerpt;
 use switchboard::{Discovery, Env};
@@ -136,13 +136,17 @@ pub(crate) struct Lost {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) line: Option<u32>,
     pub(crate) message: String,
+    /// Whether it is Switchboard's own.
+    #[serde(default)]
+    pub(crate) own: bool,
 }
 
 impl Lost {
     fn of(problem: &Problem) -> Option<Self> {
-        let (path, line) = problem.place()?;
-        let path = path.to_string_lossy().into_owned();
-        Some(Self { path, line, message: problem.message.clone() })
+        let origin = problem.origin.as_ref()?;
+        let path = origin.path.as_deref()?.to_string_lossy().into_owned();
+        let own = origin.provider.is_ours();
+        Some(Self { path, line: origin.line, message: problem.message.clone(), own })
     }
 
     fn words(&self, env: &Env) -> String {
@@ -223,7 +227,8 @@ mod tests {
         assert_eq!(words(&changes(&[], &[])), "nothing changed");
         assert_eq!(words(&changes(&["a", "b"], &[])), "added a, b");
         assert_eq!(words(&changes(&[], &["w\n"])), "nothing changed; waiting for your approval: w\\n");
-        let file = Lost { path: "/home/x/mcp.json".into(), line: Some(2), message: "torn\n".to_owned() };
+        let (path, message) = ("/home/x/mcp.json".to_owned(), "torn\n".to_owned());
+        let file = Lost { path, line: Some(2), message, own: true };
         let torn = Changes { lost: vec![file], ..changes(&[], &[]) };
         assert_eq!(words(&torn), "nothing changed; ~/mcp.json line 2 cannot be used: torn\\n");
     }
