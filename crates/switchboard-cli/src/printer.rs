@@ -4,6 +4,8 @@
 //! away (a closed pipe) is no error. In an interactive session a command writes into a buffer instead, in colour, and the
 //! session shows it.
 
+mod outbox;
+
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +16,7 @@ use serde::Serialize;
 use switchboard::visible::{is_hidden, visible};
 use switchboard::{Env, Explain, Problem, Severity};
 
+use self::outbox::Outbox;
 use crate::error::CommandError;
 use crate::shell::words;
 use crate::terminal;
@@ -41,6 +44,8 @@ pub(crate) enum Sink {
     /// To the streams of the program.
     #[default]
     Streams,
+    /// To the same, but nobody waits until somebody has read what is no data.
+    Outbox(Outbox),
     /// To the same, from inside an interactive session, where commands are called otherwise.
     Session,
     /// Collected, for the session to show.
@@ -80,13 +85,27 @@ impl Printer {
 
     /// Whether it goes to a terminal right away, so that somebody can be asked and shown what goes on.
     pub(crate) const fn is_direct(&self) -> bool {
-        matches!(self.sink, Sink::Streams | Sink::Session)
+        matches!(self.sink, Sink::Streams | Sink::Outbox(_) | Sink::Session)
+    }
+
+    /// From now on what is no data waits for no reader. Where that cannot be had it does as before.
+    pub(crate) fn wait_for_nobody(&mut self) {
+        if let Ok(outbox) = Outbox::start(to_stderr) {
+            self.sink = Sink::Outbox(outbox);
+        }
+    }
+
+    /// Waits a moment until what was said is out.
+    pub(crate) fn flush(&self) {
+        if let Sink::Outbox(outbox) = &self.sink {
+            outbox.flush();
+        }
     }
 
     /// Our own words as they are said here.
     fn worded<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.sink {
-            Sink::Streams => Cow::Borrowed(text),
+            Sink::Streams | Sink::Outbox(_) => Cow::Borrowed(text),
             Sink::Session | Sink::Buffer(_) => words::in_session(text),
         }
     }
@@ -212,13 +231,18 @@ impl Printer {
 
     fn tell(&self, text: &str) {
         let text = self.worded(text);
-        if let Sink::Buffer(buffer) = &self.sink {
-            return buffer.push(&text);
+        match &self.sink {
+            Sink::Streams | Sink::Session => to_stderr(&text),
+            Sink::Outbox(outbox) => outbox.say(&text),
+            Sink::Buffer(buffer) => buffer.push(&text),
         }
-        let mut err = anstream::AutoStream::auto(io::stderr().lock());
-        // There is nobody left to tell that nobody can be told.
-        drop(err.write_all(text.as_bytes()).and_then(|()| err.flush()));
     }
+}
+
+fn to_stderr(text: &str) {
+    let mut err = anstream::AutoStream::auto(io::stderr().lock());
+    // There is nobody left to tell that nobody can be told.
+    drop(err.write_all(text.as_bytes()).and_then(|()| err.flush()));
 }
 
 /// Lines of somebody else that do nothing but be read.

@@ -295,7 +295,7 @@ fn how_to_give(context: &Context, source: &str) -> &'static str {
     }
     match context.printer.sink {
         // A shell takes double quotes away.
-        Sink::Streams => {
+        Sink::Streams | Sink::Outbox(_) => {
             "put them in single quotes: --args '{\"key\": \"value\"}'; \
              or use a file: --args @FILE, or standard input: --args -"
         }

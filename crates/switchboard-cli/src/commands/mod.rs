@@ -147,17 +147,23 @@ pub(crate) fn run() -> ExitCode {
         Ok(telemetry) => telemetry,
         Err(error) => return failed(&context.printer, &error, Some(&context.env)),
     };
-    let context = Context { trace: telemetry.source(), ..context };
+    let mut context = Context { trace: telemetry.source(), ..context };
+    if matches!(cli.command, Some(Command::Serve(_))) {
+        // Whoever started it may never read what it says.
+        context.printer.wait_for_nobody();
+    }
     let done = telemetry.run(|| match cli.command {
         Some(command) => dispatch(command, &context),
         None => shell::run(&context),
     });
     telemetry.finish();
-    match done {
+    let code = match done {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Broken) => ExitCode::from(Kind::Usage as u8),
         Err(error) => failed(&context.printer, &error, Some(&context.env)),
-    }
+    };
+    context.printer.flush();
+    code
 }
 
 fn context(cli: &Cli, volume: Volume) -> Result<Context, CommandError> {

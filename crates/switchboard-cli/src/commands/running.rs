@@ -56,9 +56,13 @@ pub(super) fn reload(context: &Context) -> Result<Outcome, CommandError> {
         Reply::Reload(changes) => Some(changes.words(&context.env)),
         Reply::Status(_) | Reply::Reconnect(_) | Reply::Refused(_) => None,
     })?;
-    let lost = |answer: &Answer| matches!(&answer.reply, Reply::Reload(changes) if !changes.lost.is_empty());
     let outcome = running.heard()?;
-    Ok(if running.answers.iter().any(lost) { Outcome::Broken } else { outcome })
+    // What other tools have in theirs is not for the user of Switchboard to mend.
+    let is_broken = |answer: &Answer| match &answer.reply {
+        Reply::Reload(changes) => changes.lost.iter().any(|lost| lost.own),
+        Reply::Status(_) | Reply::Reconnect(_) | Reply::Refused(_) => false,
+    };
+    Ok(if running.answers.iter().any(is_broken) { Outcome::Broken } else { outcome })
 }
 
 pub(super) fn reconnect(context: &Context, name: &str) -> Result<Outcome, CommandError> {

@@ -11,11 +11,11 @@ mod listen;
 #[cfg(not(unix))]
 mod unheard;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use switchboard::connect;
-use switchboard::problem::{Explain, Problem};
+use switchboard::problem::Problem;
 use switchboard::session::ServerReport;
 use switchboard::visible::excerpt;
 use switchboard::{Discovery, Env};
@@ -131,21 +131,28 @@ pub(crate) struct Changes {
 /// A file that could not be used, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Lost {
-    pub(crate) path: PathBuf,
+    /// As text, since JSON holds no other paths.
+    pub(crate) path: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) line: Option<u32>,
     pub(crate) message: String,
+    /// Whether it is Switchboard's own.
+    #[serde(default)]
+    pub(crate) own: bool,
 }
 
 impl Lost {
     fn of(problem: &Problem) -> Option<Self> {
-        let (path, line) = problem.place()?;
-        Some(Self { path: path.to_owned(), line, message: problem.message.clone() })
+        let origin = problem.origin.as_ref()?;
+        let path = origin.path.as_deref()?.to_string_lossy().into_owned();
+        let own = origin.provider.is_ours();
+        Some(Self { path, line: origin.line, message: problem.message.clone(), own })
     }
 
     fn words(&self, env: &Env) -> String {
         let line = self.line.map_or_else(String::new, |line| format!(" line {line}"));
-        format!("{}{line} cannot be used: {}", env.display(&self.path), excerpt(&self.message, 300))
+        let path = env.display(Path::new(&self.path));
+        format!("{path}{line} cannot be used: {}", excerpt(&self.message, 300))
     }
 }
 
@@ -220,9 +227,24 @@ mod tests {
         assert_eq!(words(&changes(&[], &[])), "nothing changed");
         assert_eq!(words(&changes(&["a", "b"], &[])), "added a, b");
         assert_eq!(words(&changes(&[], &["w\n"])), "nothing changed; waiting for your approval: w\\n");
-        let file = Lost { path: "/home/x/mcp.json".into(), line: Some(2), message: "torn\n".to_owned() };
+        let (path, message) = ("/home/x/mcp.json".to_owned(), "torn\n".to_owned());
+        let file = Lost { path, line: Some(2), message, own: true };
         let torn = Changes { lost: vec![file], ..changes(&[], &[]) };
         assert_eq!(words(&torn), "nothing changed; ~/mcp.json line 2 cannot be used: torn\\n");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_path_that_is_no_text_can_be_said() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
+        use switchboard::{Code, Origin, Provider, Scope};
+
+        let path = Path::new(OsStr::from_bytes(b"/home/\xff.json"));
+        let origin =
+            Origin { provider: Provider::Native, scope: Scope::User, path: Some(path.into()), line: None };
+        let lost = Lost::of(&Problem::new(Code::SyntaxError, "torn").origin(origin)).unwrap();
+        assert_eq!(serde_json::to_value(&lost).unwrap()["path"], "/home/\u{fffd}.json");
     }
 
     #[test]

@@ -128,6 +128,11 @@ impl Place {
         };
         if let Some(address) = self.address() {
             context.printer.remark(&format!("listening on {address}"));
+            if let Self::Address(_, token) = &self {
+                tell(context, token.as_ref());
+            }
+            // If somebody reads it, it is out before anybody is served.
+            context.printer.flush();
         }
         match self {
             Self::Stdio => {
@@ -143,7 +148,6 @@ impl Place {
                 served
             }
             Self::Address(listener, token) => {
-                tell(context, token.as_ref());
                 let edge = edge(serve, token.map(|token| token.text));
                 gateway.http(listener, edge, over).await.map_err(lost)
             }

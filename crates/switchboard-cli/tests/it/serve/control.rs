@@ -74,6 +74,28 @@ fn a_gateway_is_reloaded_and_told_of() {
 }
 
 #[test]
+fn a_broken_file_of_another_tool_is_said_and_fails_no_reload() {
+    let (first, second) = (Fake::script(json!({})), Fake::script(json!({})));
+    let sandbox = world(&[("first", &first)], &Mark::new());
+    let _site = Site::open(&sandbox, &["--no-watch"]);
+    add(&sandbox, "second", &second);
+    sandbox.write(".mcp.json", "{\n  torn");
+    let seen = run(&sandbox, &["reload"]);
+    let told = ": added second; .mcp.json line 2 cannot be used: ";
+    assert!(seen.contains(told) && seen.contains("--- exit 0"), "{seen}");
+    sandbox.write(".switchboard/mcp.json", "{\n  torn");
+    let seen = run(&sandbox, &["reload"]);
+    let told = ["; .mcp.json line 2 cannot be used: ", "; .switchboard/mcp.json line 2 cannot be used: "];
+    assert!(told.iter().all(|told| seen.contains(told)) && seen.contains("--- exit 2"), "{seen}");
+    let lost = &output(&sandbox, &["reload", "--json"])["running"][0]["lost"];
+    let own = |name: &str| {
+        let mut files = lost.as_array().unwrap().iter();
+        files.find(|file| file["path"].as_str().unwrap().ends_with(name)).unwrap()["own"].clone()
+    };
+    assert_eq!((own("project/.mcp.json"), own(".switchboard/mcp.json")), (json!(false), json!(true)));
+}
+
+#[test]
 fn one_that_is_coming_up_can_be_started_anew() {
     // The first time it never answers; its second start works.
     let hangs = Fake::script(json!({"on": {"initialize": [{"silent": true}]}}));

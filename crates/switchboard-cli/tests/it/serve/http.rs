@@ -106,6 +106,7 @@ impl Site {
     pub(super) fn says(&mut self) -> String {
         let mut line = String::new();
         self.errors.read_line(&mut line).unwrap();
+        assert!(!line.is_empty(), "it says nothing more");
         line
     }
 

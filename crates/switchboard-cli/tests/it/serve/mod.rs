@@ -17,6 +17,7 @@ mod neighbours;
 mod pipe;
 mod questions;
 mod searched;
+mod unread;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -63,8 +64,13 @@ impl Pipe {
     }
 
     fn with(sandbox: &Sandbox, flags: &[&str]) -> Self {
+        Self::telling(sandbox, flags, Stdio::piped())
+    }
+
+    /// The same with another standard error.
+    fn telling(sandbox: &Sandbox, flags: &[&str], stderr: impl Into<Stdio>) -> Self {
         let mut command = switchboard(sandbox);
-        command.arg("serve").args(flags).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg("serve").args(flags).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
         let mut child = command.spawn().unwrap();
         let (said, lines) = channel();
         let output = BufReader::new(child.stdout.take().unwrap());
@@ -76,10 +82,12 @@ impl Pipe {
                 }
             }
         });
-        let mut stderr = child.stderr.take().unwrap();
+        let stderr = child.stderr.take();
         let errors = std::thread::spawn(move || {
             let mut text = String::new();
-            drop(std::io::Read::read_to_string(&mut stderr, &mut text));
+            if let Some(mut stderr) = stderr {
+                drop(std::io::Read::read_to_string(&mut stderr, &mut text));
+            }
             text
         });
         let input = child.stdin.take();
