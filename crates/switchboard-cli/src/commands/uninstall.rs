@@ -234,11 +234,18 @@ fn said(context: &Context, undo: &Undo) {
 fn row(undo: &Undo, is_dry: bool) -> Value {
     let left: Vec<_> =
         undo.left.iter().map(|left| json!({"name": left.name, "reason": left.reason})).collect();
+    let state = if undo.is_gone {
+        "unchanged"
+    } else if is_dry {
+        "planned"
+    } else {
+        "removed"
+    };
     json!({
         "tool": undo.target.tool.id(),
         "scope": undo.target.scope.as_str(),
         "path": undo.target.path,
-        "state": if is_dry { "planned" } else { "removed" },
+        "state": state,
         "back": undo.back,
         "left": left,
     })

@@ -241,6 +241,31 @@ fn what_all_cannot_undo_is_named() {
     assert!(!fs::exists(&gone).unwrap(), "a project is not made again");
 }
 
+#[test]
+fn a_project_that_comes_back_gets_its_old_entry_back() {
+    let before = r#"{"mcpServers": {"switchboard": {"command": "theirs"}, "tool": {"command": "x"}}}"#;
+    let moves: [&[&str]; 2] = [&[], &["--move", "--yes"]];
+    for moves in moves {
+        let sandbox = world();
+        sandbox.write("~/away/.cursor/mcp.json", before);
+        let (dir, aside) = (sandbox.path("~/away"), sandbox.path("~/aside"));
+        let typed = dir.to_string_lossy().into_owned();
+        let line = ["install", "--into", "cursor", "--scope", "project", "--force", "-C", &typed];
+        let text = run(&sandbox, &[&line[..], moves].concat());
+        assert!(text.contains("Cursor: replaced `switchboard` in .cursor/mcp.json\n"), "{text}");
+        fs::rename(&dir, &aside).unwrap();
+        let text = run(&sandbox, &["uninstall", "--from", "all"]);
+        assert!(text.contains("  `switchboard`: the directory of its project is not there\n"), "{text}");
+        let report = json(&sandbox, &["uninstall", "--from", "all", "--json"]);
+        assert_eq!(report["tools"][0]["state"], "unchanged", "{report}");
+        fs::rename(&aside, &dir).unwrap();
+        let text = run(&sandbox, &["uninstall", "--from", "all"]);
+        assert!(text.contains("Cursor: took `switchboard` out of ~/away/.cursor/mcp.json\n"), "{text}");
+        assert_eq!(sandbox.read("~/away/.cursor/mcp.json"), before);
+        assert!(run(&sandbox, &["uninstall", "--from", "all"]).contains("Nothing to do.\n"));
+    }
+}
+
 /// Whenever it is killed, each file is the old one or the new one, and no server is gone from both.
 #[cfg(unix)]
 #[test]
