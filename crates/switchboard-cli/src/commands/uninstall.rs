@@ -34,13 +34,15 @@ pub(super) fn run(context: &Context, uninstall: &Uninstall) -> Result<Outcome, C
     let elsewhere = elsewhere(context, uninstall, (&records, &jobs));
     let mut failures =
         if uninstall.tools.contains(&ToolArg::All) { lost(context, &records) } else { Vec::new() };
-    let (n, mut rows) = (jobs.len(), Vec::new());
+    let is_alone = jobs.len() == 1 && elsewhere.is_empty() && failures.is_empty();
+    let mut rows = Vec::new();
     for job in jobs {
         let Target { tool, scope, path, .. } = job.target.clone();
         match one(context, uninstall, job) {
             Ok(row) => rows.push(row),
-            // With several files, one that cannot be changed does not keep the others as they are.
-            Err(error) if n > 1 => {
+            Err(error) if is_alone => return Err(error),
+            // One that cannot be changed does not keep the others as they are, nor from being named.
+            Err(error) => {
                 let why = error.to_json()["error"].take();
                 let (tool, scope) = (tool.id(), scope.as_str());
                 rows.push(
@@ -48,10 +50,11 @@ pub(super) fn run(context: &Context, uninstall: &Uninstall) -> Result<Outcome, C
                 );
                 failures.push(error);
             }
-            Err(error) => return Err(error),
         }
     }
-    for error in &failures {
+    // As JSON an error is one object; the data has all of them.
+    let n_said = if context.printer.json { 1 } else { failures.len() };
+    for error in failures.iter().take(n_said) {
         context.printer.error(error, Some(&context.env));
     }
     for job in &elsewhere {
@@ -66,7 +69,10 @@ pub(super) fn run(context: &Context, uninstall: &Uninstall) -> Result<Outcome, C
     }
     if context.printer.json {
         let elsewhere: Vec<_> = elsewhere.iter().map(|job| place(context, job)).collect();
-        context.printer.json(&json!({"tools": rows, "elsewhere": elsewhere, "dryRun": uninstall.dry_run}))?;
+        let errors: Vec<_> = failures.iter().map(|error| error.to_json()["error"].take()).collect();
+        context.printer.json(
+            &json!({"tools": rows, "elsewhere": elsewhere, "errors": errors, "dryRun": uninstall.dry_run}),
+        )?;
     }
     Ok(if failures.is_empty() { Outcome::Done } else { Outcome::Broken })
 }

@@ -266,6 +266,29 @@ fn a_project_that_comes_back_gets_its_old_entry_back() {
     }
 }
 
+#[test]
+fn a_file_that_cannot_be_edited_does_not_hide_the_others() {
+    let sandbox = world();
+    sandbox.write("~/other/.cursor/mcp.json", "{}\n");
+    let other = sandbox.path("~/other").to_string_lossy().into_owned();
+    run(&sandbox, &["install", "--into", "cursor"]);
+    run(&sandbox, &["install", "--into", "cursor", "--scope", "project", "-C", &other]);
+    sandbox.write("~/.cursor/mcp.json", "{\n  torn\n");
+    let text = run(&sandbox, &["uninstall", "--from", "cursor"]);
+    assert!(text.contains("~/.cursor/mcp.json line 2") && text.contains("--- exit 2"), "{text}");
+    assert!(text.contains("`switchboard` stays in ~/other/.cursor/mcp.json"), "{text}");
+    run(&sandbox, &["uninstall", "--from", "cursor", "--scope", "project", "-C", &other]);
+    sandbox.write("~/.switchboard/installs/torn.json", "{");
+    let text = run(&sandbox, &["uninstall", "--from", "all"]);
+    assert!(text.contains("~/.cursor/mcp.json line 2") && text.contains("is damaged"), "{text}");
+    let output = switchboard(&sandbox).args(["uninstall", "--from", "all", "--json"]).output().unwrap();
+    let said: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let errors = report["errors"].as_array().unwrap();
+    assert_eq!((errors.len(), &errors[0]), (2, &said["error"]), "{report}");
+    assert_eq!(report["tools"][0]["error"], errors[1], "{report}");
+}
+
 /// Whenever it is killed, each file is the old one or the new one, and no server is gone from both.
 #[cfg(unix)]
 #[test]
