@@ -31,9 +31,7 @@ impl Job {
 pub(super) fn run(context: &Context, uninstall: &Uninstall) -> Result<Outcome, CommandError> {
     let records = install::records(&context.env);
     let jobs = jobs(context, uninstall, &records)?;
-    let elsewhere = elsewhere(context, uninstall, (&records, &jobs));
-    let mut failures =
-        if uninstall.tools.contains(&ToolArg::All) { lost(context, &records) } else { Vec::new() };
+    let (elsewhere, mut failures) = others(context, uninstall, (&records, &jobs));
     let is_alone = jobs.len() == 1 && elsewhere.is_empty() && failures.is_empty();
     let mut rows = Vec::new();
     for job in jobs {
@@ -154,30 +152,38 @@ fn everywhere(context: &Context, here: &Project, wanted: Option<ScopeArg>, recor
         .collect()
 }
 
-/// Where else it was put for the tools that were asked for, and stays.
-fn elsewhere(context: &Context, uninstall: &Uninstall, (records, jobs): (&[Record], &[Job])) -> Vec<Job> {
+/// Where else it was put for the tools that were asked for, and stays; and what cannot be found again: the record is
+/// damaged, or the tool has no such file.
+fn others(
+    context: &Context,
+    uninstall: &Uninstall,
+    (records, jobs): (&[Record], &[Job]),
+) -> (Vec<Job>, Vec<CommandError>) {
     let is_asked = |record: &Record| {
         uninstall.tools.iter().any(|tool| match tool {
             ToolArg::All => true,
             ToolArg::One(tool) => tool.id() == record.tool,
         })
     };
+    let (mut elsewhere, mut lost) = (Vec::new(), Vec::new());
+    // Whose a damaged one is, it does not tell.
+    if uninstall.tools.contains(&ToolArg::All) {
+        lost.extend(install::unreadable(&context.env).into_iter().map(CommandError::from));
+    }
     let stays = |record: &&Record| is_asked(record) && !jobs.iter().any(|job| job.is_of(record));
-    let all = records.iter().filter(stays).filter_map(|record| install::recorded(&context.env, record));
-    all.map(|(project, target)| Job { project, target }).collect()
+    for record in records.iter().filter(stays) {
+        match install::recorded(&context.env, record) {
+            Some((project, target)) => elsewhere.push(Job { project, target }),
+            None => lost.push(unknown(context, record)),
+        }
+    }
+    (elsewhere, lost)
 }
 
-/// What was put somewhere and cannot be found again: the record is damaged, or the tool has no such file.
-fn lost(context: &Context, records: &[Record]) -> Vec<CommandError> {
-    let damaged = install::unreadable(&context.env).into_iter().map(CommandError::from);
-    let unknown = records.iter().filter(|record| install::recorded(&context.env, record).is_none());
-    let unknown = unknown.map(|record| {
-        let (tool, shown) = (excerpt(&record.tool, 60), context.env.display(&record.path));
-        let message = format!("`{tool}` is not known to have the file {shown}, so nothing was changed in it");
-        CommandError::new(Kind::Failed, "not-possible", message)
-            .hint(format!("take `{NAME}` out of it by hand"))
-    });
-    damaged.chain(unknown).collect()
+fn unknown(context: &Context, record: &Record) -> CommandError {
+    let (tool, shown) = (excerpt(&record.tool, 60), context.env.display(&record.path));
+    let message = format!("`{tool}` is not known to have the file {shown}, so nothing was changed in it");
+    CommandError::new(Kind::Failed, "not-possible", message).hint(format!("take `{NAME}` out of it by hand"))
 }
 
 /// The command that takes it out of that file.

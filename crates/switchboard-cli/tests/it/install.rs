@@ -289,6 +289,24 @@ fn a_file_that_cannot_be_edited_does_not_hide_the_others() {
     assert_eq!(report["tools"][0]["error"], errors[1], "{report}");
 }
 
+#[test]
+fn a_file_the_tool_does_not_have_any_more_is_named() {
+    let sandbox = world();
+    run(&sandbox, &["install", "--into", "cursor"]);
+    let installs = sandbox.path("~/.switchboard/installs");
+    let mut files = fs::read_dir(&installs).unwrap().map(|entry| entry.unwrap().path());
+    let record = files.find(|path| path.extension().is_some_and(|ending| ending == "json")).unwrap();
+    let mut record: serde_json::Value = serde_json::from_slice(&fs::read(record).unwrap()).unwrap();
+    record["path"] = json!("/nowhere/mcp.toml");
+    sandbox.write("~/.switchboard/installs/other.json", record.to_string());
+    for from in ["cursor", "all"] {
+        let text = run(&sandbox, &["uninstall", "--from", from]);
+        assert!(text.contains("`cursor` is not known to have the file /nowhere/mcp.toml"), "{text}");
+        assert!(text.contains("--- exit 2"), "{text}");
+    }
+    assert!(!run(&sandbox, &["uninstall", "--from", "codex"]).contains("nowhere"));
+}
+
 /// Whenever it is killed, each file is the old one or the new one, and no server is gone from both.
 #[cfg(unix)]
 #[test]
