@@ -106,6 +106,14 @@ fn one_broken_file_does_not_keep_the_others_from_it() {
     assert!(text.contains("~/.gemini/settings.json line 2") && text.contains("Cursor: added"), "{text}");
     assert!(text.contains("--- exit 2"), "{text}");
     assert_eq!(sandbox.read("~/.gemini/settings.json"), "{\n  torn\n");
+    // Two of them are still one object on standard error.
+    sandbox.write("~/.cursor/mcp.json", "{\n  torn\n");
+    let line = ["install", "--into", "gemini", "--into", "cursor", "--json"];
+    let output = switchboard(&sandbox).args(line).output().unwrap();
+    let said: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["tools"][0]["error"], said["error"], "{report}");
+    assert_eq!(report["tools"][1]["state"], "failed", "{report}");
 }
 
 #[test]
