@@ -2,16 +2,24 @@
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use switchboard::redact;
+use switchboard::template::Template;
 use switchboard::visible::shell_word;
 
 /// More words of a command than this are left out of a tip.
 const MOST_WORDS: usize = 3;
 
-/// Puts what to type instead into the error of a line, if that is known.
+/// Puts what to type instead into the error of a line, if that is known, and takes the key out of a word it repeats.
 pub(crate) fn advise(error: &mut clap::Error, typed: &[String]) {
     if let Some(tip) = tip(error, typed) {
         let tip = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
         drop(error.insert(ContextKind::Suggested, tip));
+    }
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    {
+        let shown = ContextValue::String(redact::word(word));
+        drop(error.insert(ContextKind::InvalidArg, shown));
     }
 }
 
@@ -64,18 +72,20 @@ fn behind_dashes(word: &str, typed: &[String]) -> Option<String> {
     let typed: Vec<&str> = typed.collect();
     // The first word may be the same: the name.
     let at = (1..typed.len()).find(|at| typed[*at] == word)?;
-    let (before, command) = typed.split_at(at);
-    if word.starts_with('-') || command.contains(&"--") {
+    if word.starts_with('-') || typed[at..].contains(&"--") {
         return None;
     }
+    // All words at once, and before any is left out: an option tells that a key follows.
+    let words: Vec<_> = typed.iter().map(|word| Template::plain(*word)).collect();
+    let shown = redact::args(&words);
+    let (before, command) = shown.split_at(at);
     let name = match before {
-        [name] if !name.starts_with('-') => shell_word(name),
+        [name] if !name.starts_with('-') && name == typed[0] => shell_word(name),
         _ => "NAME".to_owned(),
     };
     if ["http://", "https://"].iter().any(|scheme| word.starts_with(scheme)) {
         return Some(format!("an address needs --url: switchboard add {name} --url URL"));
     }
-    // A long command may hold a key.
     let shown: Vec<String> = command.iter().take(MOST_WORDS).map(|word| plain_word(word)).collect();
     let rest = if command.len() > MOST_WORDS { " ..." } else { "" };
     Some(format!("a command goes behind `--`: switchboard add {name} -- {}{rest}", shown.join(" ")))
@@ -100,13 +110,22 @@ mod tests {
         let check = |line: &str, expected: Option<&str>| {
             let typed: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let words = std::iter::once("switchboard").chain(line.split(' '));
-            let error = command().try_get_matches_from(words).unwrap_err();
+            let mut error = command().try_get_matches_from(words).unwrap_err();
             assert_eq!(tip(&error, &typed).as_deref(), expected, "{line}");
+            advise(&mut error, &typed);
+            assert!(!error.to_string().contains("hunter2"), "{error}");
         };
         let behind = "a command goes behind `--`: switchboard add";
         check("add foo npx -y x", Some(&format!("{behind} foo -- npx -y x")));
         check("-q add npx npx", Some(&format!("{behind} npx -- npx")));
         check("add foo npx -y x --key hunter2", Some(&format!("{behind} foo -- npx -y x ...")));
+        check("add foo x --token hunter2", Some(&format!("{behind} foo -- x --token '***'")));
+        check("add foo x --api-key=hunter2", Some(&format!("{behind} foo -- x --'api-key=***'")));
+        check(
+            "add foo x https://a.dev/mcp?key=hunter2",
+            Some(&format!("{behind} foo -- x 'https://a.dev/mcp?key=***'")),
+        );
+        check("add https://a.dev/?key=hunter2 x", Some(&format!("{behind} NAME -- x")));
         check("add --scope user foo npx", Some(&format!("{behind} NAME -- npx")));
         check(
             "add foo https://example.com/mcp?key=hunter2",

@@ -62,15 +62,17 @@ struct Secrets {
 impl Secrets {
     /// Whether this line is one of those.
     fn are_in(&mut self, format: Format, line: &Line<'_>) -> bool {
-        let unquoted = |key: &str| key.trim().trim_matches(['"', '\'']).to_owned();
         if format == Format::Toml {
-            if let Some(header) = line.header() {
-                let mut keys = header.trim_matches(['[', ']']).split('.');
-                self.in_table = keys.any(|key| holds_secrets(&unquoted(key)));
+            if let Some((_, keys)) = line.header() {
+                self.in_table = keys.iter().any(|key| holds_secrets(key));
                 return false;
             }
-            return self.in_table;
+            // What cannot be made out may be the header of a table of variables, or a key in one.
+            self.in_table |= line.body.starts_with('[');
+            let is_inside = |keys: &[&str]| keys.iter().rev().skip(1).any(|key| holds_secrets(key));
+            return self.in_table || dotted(line.body).is_none_or(|(keys, _)| is_inside(&keys));
         }
+        let unquoted = |key: &str| key.trim().trim_matches(['"', '\'']).to_owned();
         let is_silent = line.body.trim().is_empty() || line.body.starts_with('#');
         if is_silent || self.below.is_some_and(|column| line.column() > column) {
             return self.below.is_some();
@@ -105,13 +107,19 @@ impl<'t> Line<'t> {
         self.blanks.len() + self.dash.len()
     }
 
-    /// The header of a table, without a comment. The end of a list inside a list may look like one.
-    fn header(&self) -> Option<&'t str> {
-        let header = self.body.split('#').next().unwrap_or_default().trim_end();
-        let first = header.trim_start_matches('[').chars().next()?;
-        let is_key = first.is_ascii_alphanumeric() || matches!(first, '-' | '_');
-        let is_header = header.starts_with('[') && header.ends_with(']') && !header.contains(',');
-        (is_key && is_header && self.dash.is_empty()).then_some(header)
+    /// The header of a table, without a comment, and its keys. A list inside a list may look like one, but not one that
+    /// begins with a letter, or with a quoted word and a dot.
+    fn header(&self) -> Option<(&'t str, Vec<&'t str>)> {
+        let (inner, end) = match self.body.strip_prefix("[[") {
+            Some(inner) => (inner, "]]"),
+            None => (self.body.strip_prefix('[')?, "]"),
+        };
+        let (keys, rest) = dotted(inner)?;
+        let rest = rest.strip_prefix(end)?.trim_start();
+        let first = inner.trim_start().chars().next()?;
+        let is_key = first.is_ascii_alphabetic() || first == '_' || (!is_bare(first) && keys.len() > 1);
+        let is_header = is_key && self.dash.is_empty() && (rest.is_empty() || rest.starts_with('#'));
+        is_header.then(|| (self.body[..self.body.len() - rest.len()].trim_end(), keys))
     }
 
     /// Where the key ends, the key, and the value.
@@ -133,8 +141,8 @@ impl<'t> Line<'t> {
         if body.starts_with('#') {
             return self.with("#");
         }
-        if let (Format::Toml, Some(header)) = (format, self.header()) {
-            let comment = if body.contains('#') { " #" } else { "" };
+        if let (Format::Toml, Some((header, _))) = (format, self.header()) {
+            let comment = if body.trim_end() == header { "" } else { " #" };
             return self.with(&format!("{header}{comment}"));
         }
         if let Some((at, key, value)) = self.pair() {
@@ -146,6 +154,31 @@ impl<'t> Line<'t> {
         let is_known = body.is_empty() || (!is_secret && KNOWN.contains(&body));
         self.with(if is_known { body } else { STARS })
     }
+}
+
+/// The parts of a key of TOML, and what comes behind it. Nothing if they cannot be made out: an escape may stand for
+/// anything.
+fn dotted(text: &str) -> Option<(Vec<&str>, &str)> {
+    let (mut parts, mut rest) = (Vec::new(), text);
+    loop {
+        rest = rest.trim_start();
+        let (part, behind) = match rest.chars().next()? {
+            quote @ ('"' | '\'') => rest[1..].split_once(quote)?,
+            _ => rest.split_at(rest.find(|c: char| !is_bare(c)).unwrap_or(rest.len())),
+        };
+        if part.is_empty() || part.contains('\\') {
+            return None;
+        }
+        parts.push(part);
+        rest = behind.trim_start();
+        let Some(more) = rest.strip_prefix('.') else { return Some((parts, rest)) };
+        rest = more;
+    }
+}
+
+/// What may stand in a key of TOML without quotes.
+const fn is_bare(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
 /// Values that tell nothing.
@@ -305,6 +338,22 @@ mod tests {
             Format::Toml,
             "[a.env]\nname = \"hunter2\"\nPIN = 1234\n\n[a]\nname = \"x\"\n[a.\"http_headers\"]\nurl = \"hunter2\"\n",
             "[a.env]\nname = ***\nPIN = ***\n\n[a]\nname = \"x\"\n[a.\"http_headers\"]\nurl = ***\n",
+        );
+        check(
+            Format::Toml,
+            "[\"a\".b.env]\nID = 4711\n[ a . 'env' ] # x\nID = 4711\n[\"a#b\".env]\nID = 4711\n[b]\ntimeout = 4711\n",
+            "[\"a\".b.env]\nID = ***\n[ a . 'env' ] #\nID = ***\n[\"a#b\".env]\nID = ***\n[b]\ntimeout = 4711\n",
+        );
+        // What may be a header, and what may be a key in a table.
+        check(
+            Format::Toml,
+            "[a]\ntimeout = 1\n[\"a.env]\ntimeout = 1\n[a]\n[\"\\u0065nv\"]\ntimeout = 1\n",
+            "[a]\ntimeout = 1\n***\ntimeout = ***\n[a]\n***\ntimeout = ***\n",
+        );
+        check(
+            Format::Toml,
+            "[a]\nenv.ID = 4711\nb.env.name = \"x\"\nenv = {}\nheaders.\"X-Key\" = 4711\n\"env\" . ID = 4711\n",
+            "[a]\nenv.ID = ***\nb.env.name = ***\nenv = {}\n***\n***\n",
         );
         check(
             Format::Yaml,

@@ -34,7 +34,10 @@ pub(super) fn run(context: &Context, install: &Install) -> Result<Outcome, Comma
             Ok(row) => rows.push(row),
             // With several tools, one that cannot have it does not keep the others from it.
             Err(error) if n > 1 && error.kind != Kind::Interrupted => {
-                context.printer.error(&error, Some(&context.env));
+                // As JSON an error is one object; the data has all of them.
+                if failure.is_none() || !context.printer.json {
+                    context.printer.error(&error, Some(&context.env));
+                }
                 let why = error.to_json()["error"].take();
                 rows.push(json!({"tool": tool.id(), "path": path, "state": "failed", "error": why}));
                 failure.get_or_insert(error.kind);

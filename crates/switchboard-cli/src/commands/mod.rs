@@ -270,6 +270,8 @@ fn tell_about() -> ExitCode {
 fn usage(mut error: clap::Error) -> ExitCode {
     let words: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let tip = args::tip(&error, &words);
+    args::advise(&mut error, &words);
     if error.use_stderr() && typed(&["--json"]) {
         let message = error.kind().to_string();
         let text = error.to_string();
@@ -277,13 +279,12 @@ fn usage(mut error: clap::Error) -> ExitCode {
             text.lines().next().and_then(|line| line.strip_prefix("error: ")).unwrap_or(&message).to_owned();
         let printer = Printer::early(true, Volume::Normal);
         let mistake = CommandError::usage("usage", line);
-        let mistake = match args::tip(&error, &words) {
+        let mistake = match tip {
             Some(tip) => mistake.hint(tip),
             None => mistake,
         };
         return failed(&printer, &mistake, None);
     }
-    args::advise(&mut error, &words);
     // A closed pipe is no error.
     drop(error.print());
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Kind::Usage as u8))

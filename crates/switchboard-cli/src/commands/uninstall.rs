@@ -31,16 +31,16 @@ impl Job {
 pub(super) fn run(context: &Context, uninstall: &Uninstall) -> Result<Outcome, CommandError> {
     let records = install::records(&context.env);
     let jobs = jobs(context, uninstall, &records)?;
-    let elsewhere = elsewhere(context, uninstall, (&records, &jobs));
-    let mut failures =
-        if uninstall.tools.contains(&ToolArg::All) { lost(context, &records) } else { Vec::new() };
-    let (n, mut rows) = (jobs.len(), Vec::new());
+    let (elsewhere, mut failures) = others(context, uninstall, (&records, &jobs));
+    let is_alone = jobs.len() == 1 && elsewhere.is_empty() && failures.is_empty();
+    let mut rows = Vec::new();
     for job in jobs {
         let Target { tool, scope, path, .. } = job.target.clone();
         match one(context, uninstall, job) {
             Ok(row) => rows.push(row),
-            // With several files, one that cannot be changed does not keep the others as they are.
-            Err(error) if n > 1 => {
+            Err(error) if is_alone => return Err(error),
+            // One that cannot be changed does not keep the others as they are, nor from being named.
+            Err(error) => {
                 let why = error.to_json()["error"].take();
                 let (tool, scope) = (tool.id(), scope.as_str());
                 rows.push(
@@ -48,10 +48,11 @@ pub(super) fn run(context: &Context, uninstall: &Uninstall) -> Result<Outcome, C
                 );
                 failures.push(error);
             }
-            Err(error) => return Err(error),
         }
     }
-    for error in &failures {
+    // As JSON an error is one object; the data has all of them.
+    let n_said = if context.printer.json { 1 } else { failures.len() };
+    for error in failures.iter().take(n_said) {
         context.printer.error(error, Some(&context.env));
     }
     for job in &elsewhere {
@@ -66,7 +67,10 @@ pub(super) fn run(context: &Context, uninstall: &Uninstall) -> Result<Outcome, C
     }
     if context.printer.json {
         let elsewhere: Vec<_> = elsewhere.iter().map(|job| place(context, job)).collect();
-        context.printer.json(&json!({"tools": rows, "elsewhere": elsewhere, "dryRun": uninstall.dry_run}))?;
+        let errors: Vec<_> = failures.iter().map(|error| error.to_json()["error"].take()).collect();
+        context.printer.json(
+            &json!({"tools": rows, "elsewhere": elsewhere, "errors": errors, "dryRun": uninstall.dry_run}),
+        )?;
     }
     Ok(if failures.is_empty() { Outcome::Done } else { Outcome::Broken })
 }
@@ -148,30 +152,38 @@ fn everywhere(context: &Context, here: &Project, wanted: Option<ScopeArg>, recor
         .collect()
 }
 
-/// Where else it was put for the tools that were asked for, and stays.
-fn elsewhere(context: &Context, uninstall: &Uninstall, (records, jobs): (&[Record], &[Job])) -> Vec<Job> {
+/// Where else it was put for the tools that were asked for, and stays; and what cannot be found again: the record is
+/// damaged, or the tool has no such file.
+fn others(
+    context: &Context,
+    uninstall: &Uninstall,
+    (records, jobs): (&[Record], &[Job]),
+) -> (Vec<Job>, Vec<CommandError>) {
     let is_asked = |record: &Record| {
         uninstall.tools.iter().any(|tool| match tool {
             ToolArg::All => true,
             ToolArg::One(tool) => tool.id() == record.tool,
         })
     };
+    let (mut elsewhere, mut lost) = (Vec::new(), Vec::new());
+    // Whose a damaged one is, it does not tell.
+    if uninstall.tools.contains(&ToolArg::All) {
+        lost.extend(install::unreadable(&context.env).into_iter().map(CommandError::from));
+    }
     let stays = |record: &&Record| is_asked(record) && !jobs.iter().any(|job| job.is_of(record));
-    let all = records.iter().filter(stays).filter_map(|record| install::recorded(&context.env, record));
-    all.map(|(project, target)| Job { project, target }).collect()
+    for record in records.iter().filter(stays) {
+        match install::recorded(&context.env, record) {
+            Some((project, target)) => elsewhere.push(Job { project, target }),
+            None => lost.push(unknown(context, record)),
+        }
+    }
+    (elsewhere, lost)
 }
 
-/// What was put somewhere and cannot be found again: the record is damaged, or the tool has no such file.
-fn lost(context: &Context, records: &[Record]) -> Vec<CommandError> {
-    let damaged = install::unreadable(&context.env).into_iter().map(CommandError::from);
-    let unknown = records.iter().filter(|record| install::recorded(&context.env, record).is_none());
-    let unknown = unknown.map(|record| {
-        let (tool, shown) = (excerpt(&record.tool, 60), context.env.display(&record.path));
-        let message = format!("`{tool}` is not known to have the file {shown}, so nothing was changed in it");
-        CommandError::new(Kind::Failed, "not-possible", message)
-            .hint(format!("take `{NAME}` out of it by hand"))
-    });
-    damaged.chain(unknown).collect()
+fn unknown(context: &Context, record: &Record) -> CommandError {
+    let (tool, shown) = (excerpt(&record.tool, 60), context.env.display(&record.path));
+    let message = format!("`{tool}` is not known to have the file {shown}, so nothing was changed in it");
+    CommandError::new(Kind::Failed, "not-possible", message).hint(format!("take `{NAME}` out of it by hand"))
 }
 
 /// The command that takes it out of that file.
@@ -234,11 +246,18 @@ fn said(context: &Context, undo: &Undo) {
 fn row(undo: &Undo, is_dry: bool) -> Value {
     let left: Vec<_> =
         undo.left.iter().map(|left| json!({"name": left.name, "reason": left.reason})).collect();
+    let state = if undo.is_gone {
+        "unchanged"
+    } else if is_dry {
+        "planned"
+    } else {
+        "removed"
+    };
     json!({
         "tool": undo.target.tool.id(),
         "scope": undo.target.scope.as_str(),
         "path": undo.target.path,
-        "state": if is_dry { "planned" } else { "removed" },
+        "state": state,
         "back": undo.back,
         "left": left,
     })

@@ -106,6 +106,14 @@ fn one_broken_file_does_not_keep_the_others_from_it() {
     assert!(text.contains("~/.gemini/settings.json line 2") && text.contains("Cursor: added"), "{text}");
     assert!(text.contains("--- exit 2"), "{text}");
     assert_eq!(sandbox.read("~/.gemini/settings.json"), "{\n  torn\n");
+    // Two of them are still one object on standard error.
+    sandbox.write("~/.cursor/mcp.json", "{\n  torn\n");
+    let line = ["install", "--into", "gemini", "--into", "cursor", "--json"];
+    let output = switchboard(&sandbox).args(line).output().unwrap();
+    let said: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["tools"][0]["error"], said["error"], "{report}");
+    assert_eq!(report["tools"][1]["state"], "failed", "{report}");
 }
 
 #[test]
@@ -241,6 +249,71 @@ fn what_all_cannot_undo_is_named() {
     assert!(!fs::exists(&gone).unwrap(), "a project is not made again");
 }
 
+#[test]
+fn a_project_that_comes_back_gets_its_old_entry_back() {
+    let before = r#"{"mcpServers": {"switchboard": {"command": "theirs"}, "tool": {"command": "x"}}}"#;
+    let moves: [&[&str]; 2] = [&[], &["--move", "--yes"]];
+    for moves in moves {
+        let sandbox = world();
+        sandbox.write("~/away/.cursor/mcp.json", before);
+        let (dir, aside) = (sandbox.path("~/away"), sandbox.path("~/aside"));
+        let typed = dir.to_string_lossy().into_owned();
+        let line = ["install", "--into", "cursor", "--scope", "project", "--force", "-C", &typed];
+        let text = run(&sandbox, &[&line[..], moves].concat());
+        assert!(text.contains("Cursor: replaced `switchboard` in .cursor/mcp.json\n"), "{text}");
+        fs::rename(&dir, &aside).unwrap();
+        let text = run(&sandbox, &["uninstall", "--from", "all"]);
+        assert!(text.contains("  `switchboard`: the directory of its project is not there\n"), "{text}");
+        let report = json(&sandbox, &["uninstall", "--from", "all", "--json"]);
+        assert_eq!(report["tools"][0]["state"], "unchanged", "{report}");
+        fs::rename(&aside, &dir).unwrap();
+        let text = run(&sandbox, &["uninstall", "--from", "all"]);
+        assert!(text.contains("Cursor: took `switchboard` out of ~/away/.cursor/mcp.json\n"), "{text}");
+        assert_eq!(sandbox.read("~/away/.cursor/mcp.json"), before);
+        assert!(run(&sandbox, &["uninstall", "--from", "all"]).contains("Nothing to do.\n"));
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_edited_does_not_hide_the_others() {
+    let sandbox = world();
+    sandbox.write("~/other/.cursor/mcp.json", "{}\n");
+    let other = sandbox.path("~/other").to_string_lossy().into_owned();
+    run(&sandbox, &["install", "--into", "cursor"]);
+    run(&sandbox, &["install", "--into", "cursor", "--scope", "project", "-C", &other]);
+    sandbox.write("~/.cursor/mcp.json", "{\n  torn\n");
+    let text = run(&sandbox, &["uninstall", "--from", "cursor"]);
+    assert!(text.contains("~/.cursor/mcp.json line 2") && text.contains("--- exit 2"), "{text}");
+    assert!(text.contains("`switchboard` stays in ~/other/.cursor/mcp.json"), "{text}");
+    run(&sandbox, &["uninstall", "--from", "cursor", "--scope", "project", "-C", &other]);
+    sandbox.write("~/.switchboard/installs/torn.json", "{");
+    let text = run(&sandbox, &["uninstall", "--from", "all"]);
+    assert!(text.contains("~/.cursor/mcp.json line 2") && text.contains("is damaged"), "{text}");
+    let output = switchboard(&sandbox).args(["uninstall", "--from", "all", "--json"]).output().unwrap();
+    let said: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let errors = report["errors"].as_array().unwrap();
+    assert_eq!((errors.len(), &errors[0]), (2, &said["error"]), "{report}");
+    assert_eq!(report["tools"][0]["error"], errors[1], "{report}");
+}
+
+#[test]
+fn a_file_the_tool_does_not_have_any_more_is_named() {
+    let sandbox = world();
+    run(&sandbox, &["install", "--into", "cursor"]);
+    let installs = sandbox.path("~/.switchboard/installs");
+    let mut files = fs::read_dir(&installs).unwrap().map(|entry| entry.unwrap().path());
+    let record = files.find(|path| path.extension().is_some_and(|ending| ending == "json")).unwrap();
+    let mut record: serde_json::Value = serde_json::from_slice(&fs::read(record).unwrap()).unwrap();
+    record["path"] = json!("/nowhere/mcp.toml");
+    sandbox.write("~/.switchboard/installs/other.json", record.to_string());
+    for from in ["cursor", "all"] {
+        let text = run(&sandbox, &["uninstall", "--from", from]);
+        assert!(text.contains("`cursor` is not known to have the file /nowhere/mcp.toml"), "{text}");
+        assert!(text.contains("--- exit 2"), "{text}");
+    }
+    assert!(!run(&sandbox, &["uninstall", "--from", "codex"]).contains("nowhere"));
+}
 #[test]
 fn a_server_that_does_not_count_does_not_begin_to_by_moving() {
     let sandbox = Sandbox::new();

@@ -61,15 +61,18 @@ impl Into<'_> {
     /// The server that counts now and would not any more if this one moved here.
     fn loser(&self, target: &Target, name: &str, entry: &ServerEntry) -> Option<&Server> {
         let now = self.counting.iter().find(|server| server.name == name)?;
-        let is_itself = now.origin.path.as_deref() == Some(target.path.as_path());
-        let is_below = now.origin.provider != Provider::Native
-            || (now.origin.scope == Scope::User && target.scope == Scope::Project);
+        // One file may have servers of the user's and of the project's.
+        let is_itself =
+            now.origin.path.as_deref() == Some(target.path.as_path()) && now.origin.scope == target.scope;
+        // Of our own, the project's count more than the user's, and our file more than others of its scope.
+        let is_above = now.origin.provider == Provider::Native
+            && (now.origin.scope < target.scope || now.origin.path.as_deref() == Some(self.own.path()));
         let said = |entry: &ServerEntry| serde_json::to_value(entry).ok();
         let is_same = now
             .definition
             .as_ref()
             .is_ok_and(|spec| ServerEntry::from_spec(spec).is_ok_and(|there| said(&there) == said(entry)));
-        (!is_itself && is_below && !is_same).then_some(now)
+        (!is_itself && !is_above && !is_same).then_some(now)
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Undo {
     pub left: Vec<Left>,
     /// Our file, before and after; nothing if it does not change.
     pub own: Option<(PathBuf, Option<String>, Option<String>)>,
+    /// Whether the project is not there, or not now, so that nothing is done.
+    pub is_gone: bool,
     record: Option<Record>,
     /// What stays in the record.
     stuck: Vec<Moved>,
@@ -52,8 +54,12 @@ pub fn undo(env: &Env, project: &Project, target: Target) -> Result<Option<Undo>
     let place = Place::of(env, &target);
     let record = place.load()?;
     let before = record::text(&target.path)?;
+    if let (Some(record), None) = (&record, &before)
+        && is_gone(project, &target)
+    {
+        return Ok(Some(gone(record, target, place)));
+    }
     let theirs = match (&record, &before) {
-        (Some(record), None) if is_gone(project, &target) => gone(record),
         (Some(record), _) => theirs(&target, record, before.as_deref(), &place)?,
         (None, Some(text)) if has_gateway(text, &target) => {
             let slot = target.slot(text).map_err(|refusal| refused(&target, refusal))?;
@@ -75,7 +81,8 @@ pub fn undo(env: &Env, project: &Project, target: Target) -> Result<Option<Undo>
     let inside =
         (target.scope == Scope::Project).then(|| project.ancestors.last().unwrap_or(&project.dir).clone());
     let back = back.into_iter().map(|moved| moved.name).collect();
-    Ok(Some(Undo { target, before, after, back, left, own, record, stuck, place, inside }))
+    let is_gone = false;
+    Ok(Some(Undo { target, before, after, back, left, own, is_gone, record, stuck, place, inside }))
 }
 
 /// Whether the project of a file is not there, or not now.
@@ -83,12 +90,24 @@ fn is_gone(project: &Project, target: &Target) -> bool {
     target.scope == Scope::Project && project.ancestors.first().is_none_or(|dir| !dir.is_dir())
 }
 
-/// Where no project is, none is made to put something back. It may be on a disk that comes back, so the record stays.
-fn gone(record: &Record) -> Theirs {
+/// Where no project is, none is made to put something back. It may be on a disk that comes back, so all stays as it is.
+fn gone(record: &Record, target: Target, place: Place) -> Undo {
+    let names = std::iter::once(NAME).chain(record.moved.iter().map(|moved| moved.name.as_str()));
     let reason = "the directory of its project is not there";
-    let left = |moved: &Moved| Left { name: moved.name.clone(), reason: reason.to_owned() };
-    let left = record.moved.iter().map(left).collect();
-    Theirs { after: None, back: Vec::new(), stuck: record.moved.clone(), left }
+    let left = names.map(|name| Left { name: name.to_owned(), reason: reason.to_owned() }).collect();
+    Undo {
+        target,
+        before: None,
+        after: None,
+        back: Vec::new(),
+        left,
+        own: None,
+        is_gone: true,
+        record: None,
+        stuck: Vec::new(),
+        place,
+        inside: None,
+    }
 }
 
 fn refused(target: &Target, refusal: crate::config::edit::Refusal) -> InstallError {
@@ -204,6 +223,9 @@ fn ours(
 impl Undo {
     /// Does it.
     pub fn perform(&self) -> Result<(), InstallError> {
+        if self.is_gone {
+            return Ok(());
+        }
         let privacy = if self.inside.is_some() { Privacy::Shared } else { Privacy::Private };
         change(&self.target.path, (&self.before, &self.after), privacy, self.inside.as_deref())?;
         if let Some((path, before, after)) = &self.own {

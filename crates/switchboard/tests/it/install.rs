@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use serde_json::json;
 use switchboard::config::Because;
-use switchboard::install::{self, Gateway, NAME, Target, Wish};
+use switchboard::install::{self, Gateway, Left, NAME, Target, Wish};
 use switchboard::sources::places::Project;
 use switchboard::{Explain, Options, Provider, Scope, discover};
 use testkit::Sandbox;
@@ -255,6 +255,42 @@ fn something_else_of_that_name_is_not_overwritten() {
     undone(&sandbox, &cursor);
     let back: serde_json::Value = serde_json::from_str(&sandbox.read("~/.cursor/mcp.json")).unwrap();
     assert_eq!(back, json!({"mcpServers": {"switchboard": {"command": "theirs"}}}));
+}
+
+/// Whatever the file and whosever it is: one that does not count stays where it is.
+#[test]
+fn a_server_does_not_move_before_the_one_that_counts() {
+    let servers = |command: &str| json!({"files": {"command": command}});
+    let whole = |command: &str| json!({"mcpServers": servers(command)}).to_string();
+    let check = |tool: Provider, scope: Scope, files: &[(&str, String)], by: &str| {
+        let sandbox = Sandbox::new();
+        for (path, text) in files {
+            sandbox.write(path, text);
+        }
+        if tool == Provider::Claude {
+            let project = sandbox.project().to_string_lossy().into_owned();
+            let private = json!({project: {"mcpServers": servers("counts")}});
+            let file = json!({"mcpServers": servers("other"), "projects": private});
+            sandbox.write("~/.claude.json", file.to_string());
+        }
+        let env = sandbox.env();
+        let counting = discover(&env, Options::default()).servers;
+        let wish = Wish { moves: Some(&counting), ..wish(tool, &program(), true) };
+        let target = target(&sandbox, tool, scope).unwrap();
+        let prepared = install::prepare(&env, &Project::find(&env), target, &wish).unwrap();
+        assert!(prepared.moves.is_empty(), "{tool}: {:?}", prepared.moves);
+        let reason = format!("it would take the place of the one from {by}, which counts now");
+        assert_eq!(prepared.left, [Left { name: "files".to_owned(), reason }]);
+    };
+    check(Provider::Claude, Scope::User, &[], "Claude Code");
+    for (scope, ours, theirs) in [
+        (Scope::User, "~/.switchboard/.mcp.json", "~/.cursor/mcp.json"),
+        (Scope::Project, ".switchboard/.mcp.json", ".cursor/mcp.json"),
+        (Scope::Project, "~/.switchboard/.mcp.json", ".cursor/mcp.json"),
+    ] {
+        let files = [(ours, whole("counts")), (theirs, whole("other"))];
+        check(Provider::Cursor, scope, &files, "Switchboard");
+    }
 }
 
 #[test]
