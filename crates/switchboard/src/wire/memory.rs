@@ -89,14 +89,14 @@ impl Memory {
         Some(LastFault { needs_login, message: message.to_owned(), at })
     }
 
-    /// Keeps why it does not work.
-    pub(crate) fn keep_fault(&self, key: &str, needs_login: bool, message: &str) {
+    /// Keeps why it does not work; the message is without secrets.
+    pub fn keep_fault(&self, key: &str, needs_login: bool, message: &str) {
         let word = if needs_login { NEEDS_LOGIN } else { FAILED };
         write(&self.faults, key, &format!("{word}\n{message}\n"));
     }
 
     /// It works.
-    pub(crate) fn forget_fault(&self, key: &str) {
+    pub fn forget_fault(&self, key: &str) {
         let _not_there = fs::remove_file(self.faults.join(key));
     }
 
