@@ -92,3 +92,21 @@ fn tells_what_a_test_found() {
     run(&sandbox, &["test", "moody"]);
     assert!(status().contains("moody  failed"), "{}", status());
 }
+
+#[test]
+fn tells_what_is_missing_of_one_that_did_not_work_as_well() {
+    let sandbox = Sandbox::new();
+    let login = Fake::http(json!({"on": {"*": [{"status": 401, "body": "who?"}]}}));
+    let servers = json!({
+        "locked": {"url": login.url(), "headers": {"X-Key": "${UNSET}"}},
+        "moody": {"command": "sh", "args": ["-c", "exit 1"], "env": {"KEY": "${UNSET}"}},
+    });
+    sandbox.write("~/.switchboard/mcp.json", json!({"mcpServers": servers}).to_string());
+    run(&sandbox, &["tools"]);
+    let seen = run(&sandbox, &["status", "moody"]);
+    let what = "; `env.KEY` needs the variable UNSET, which is not set";
+    assert!(seen.contains("moody  failed") && seen.contains(what), "{seen}");
+    let seen = run(&sandbox, &["status", "locked"]);
+    let what = "switchboard reauth locked; `headers.X-Key` needs the variable UNSET, which is not set";
+    assert!(seen.contains(what), "{seen}");
+}
