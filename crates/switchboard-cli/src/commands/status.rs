@@ -221,19 +221,27 @@ fn readiness(
         _ => {}
     }
     match last_time.fault {
-        Some(fault) => not_working(server, fault, last_time.now),
+        Some(fault) => not_working(server, fault, missing, last_time.now),
         None => (READY.to_owned(), missing.or_else(|| last_time.seen.cloned()).or(place)),
     }
 }
 
-/// Of a server that did not work when it was last tried.
-fn not_working(server: &Server, fault: &LastFault, now: SystemTime) -> (String, Option<String>) {
+/// Of a server that did not work when it was last tried. What is missing may be why.
+fn not_working(
+    server: &Server,
+    fault: &LastFault,
+    missing: Option<String>,
+    now: SystemTime,
+) -> (String, Option<String>) {
     let when = age(fault.at, now).map_or("just now".to_owned(), |age| format!("{age} ago"));
-    if fault.needs_login {
+    let (status, what) = if fault.needs_login {
         let how = format!("switchboard reauth {}", shell_word(&server.name));
-        return (NEEDS_LOGIN.to_owned(), Some(format!("it asked for a login {when}: {how}")));
-    }
-    (FAILED.to_owned(), Some(format!("{when}: {}", fault.message)))
+        (NEEDS_LOGIN, format!("it asked for a login {when}: {how}"))
+    } else {
+        (FAILED, format!("{when}: {}", fault.message))
+    };
+    let detail = [Some(what), missing].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    (status.to_owned(), Some(detail))
 }
 
 /// What cannot be filled in.

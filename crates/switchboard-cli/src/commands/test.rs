@@ -6,7 +6,7 @@ use switchboard::config::ServerSpec;
 use switchboard::declared::Limit;
 use switchboard::examine::{Examination, examine};
 use switchboard::host::Headless;
-use switchboard::resolve::{Launch, Subject};
+use switchboard::resolve::{Identity, Launch, Subject};
 use switchboard::secret::Secrets;
 use switchboard::sources::places::Project;
 use switchboard::visible::{excerpt, visible};
@@ -131,10 +131,13 @@ pub(super) fn attempt(
     let onlooker = Arc::clone(&progress);
     let steps = Arc::new(Steps::new(Some(Box::new(move |step: &Step| onlooker.say(step.what.clone())))));
     let keys = connection::keys(context);
+    let memory = Memory::of(&context.env);
     let work = async {
         let launch = match connection::launch(context, subject, &keys).await {
             Ok(launch) => launch,
             Err(error) => {
+                let key = Identity::key_of(subject.spec, subject.origin, subject.project);
+                memory.keep_fault(&key, false, &error.message());
                 if context.printer.json {
                     context.printer.json(&stillborn(name, &error))?;
                 }
@@ -146,11 +149,7 @@ pub(super) fn attempt(
         let wishes = Wishes { conduct, keys: &keys, timeout, host, trace, steps };
         let terms = connection::terms(context, &launch, wishes);
         let seen = examine(&launch, &terms).await;
-        let memory = Memory::of(&context.env);
-        match &seen.facts {
-            Some(facts) => memory.remember(launch.identity.key(), facts.era),
-            None => memory.forget(launch.identity.key()),
-        }
+        remember(&memory, &launch, &seen);
         Ok::<_, CommandError>((seen, launch))
     };
     connection::block_on(progress.during(async {
@@ -162,6 +161,21 @@ pub(super) fn attempt(
         keys.settle().await;
         seen
     }))?
+}
+
+/// Keeps what was learnt, as a session does.
+fn remember(memory: &Memory, launch: &Launch, seen: &Examination) {
+    let key = launch.identity.key();
+    match &seen.facts {
+        Some(facts) => memory.remember(key, facts.era),
+        None => memory.forget(key),
+    }
+    match &seen.error {
+        Some(error) => {
+            memory.keep_fault(key, error.needs_login(), &launch.secrets.scrub(&error.message()));
+        }
+        None => memory.forget_fault(key),
+    }
 }
 
 /// The same report with stars for secrets, wherever a text holds one.

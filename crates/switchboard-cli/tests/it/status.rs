@@ -1,9 +1,17 @@
 //! `status`.
 
-use serde_json::json;
-use testkit::{Fake, Sandbox, fake_server};
+use std::path::Path;
+
+use serde_json::{Value, json};
+use testkit::{Fake, FakeScript, Sandbox, fake_server};
 
 use crate::{run, session, world};
+
+/// A server that starts only where this file is.
+fn moody(flag: &Path, script: &FakeScript) -> Value {
+    let starts = format!("test -f {} || {{ echo no disk >&2; exit 1; }}; exec \"$0\" \"$1\"", flag.display());
+    json!({"command": "sh", "args": ["-c", starts, fake_server(), script.path()]})
+}
 
 #[test]
 fn tells_whether_each_could_start() {
@@ -53,11 +61,7 @@ fn tells_who_did_not_work_when_last_tried_until_it_works() {
     let login = Fake::http(json!({"on": {"*": [{"status": 401, "body": "who?"}]}}));
     let flag = sandbox.write("~/works", "");
     let script = Fake::script(json!({}));
-    let starts = format!("test -f {} || {{ echo no disk >&2; exit 1; }}; exec \"$0\" \"$1\"", flag.display());
-    let servers = json!({
-        "locked": {"url": login.url()},
-        "moody": {"command": "sh", "args": ["-c", starts, fake_server(), script.path()]},
-    });
+    let servers = json!({"locked": {"url": login.url()}, "moody": moody(&flag, &script)});
     sandbox.write("~/.switchboard/mcp.json", json!({"mcpServers": servers}).to_string());
     std::fs::remove_file(&flag).unwrap();
     assert!(run(&sandbox, &["status", "moody"]).contains("moody  ready"));
@@ -70,4 +74,39 @@ fn tells_who_did_not_work_when_last_tried_until_it_works() {
     run(&sandbox, &["tools", "moody"]);
     let seen = run(&sandbox, &["status", "moody"]);
     assert!(seen.contains("moody  ready   7 tools, seen just now"), "{seen}");
+}
+
+#[test]
+fn tells_what_a_test_found() {
+    let sandbox = Sandbox::new();
+    let (flag, script) = (sandbox.path("~/works"), Fake::script(json!({})));
+    let servers = json!({"moody": moody(&flag, &script)});
+    sandbox.write("~/.switchboard/mcp.json", json!({"mcpServers": servers}).to_string());
+    let status = || run(&sandbox, &["status", "moody"]);
+    run(&sandbox, &["tools"]);
+    assert!(status().contains("moody  failed"), "{}", status());
+    sandbox.write("~/works", "");
+    run(&sandbox, &["test", "moody"]);
+    assert!(status().contains("moody  ready"), "{}", status());
+    std::fs::remove_file(&flag).unwrap();
+    run(&sandbox, &["test", "moody"]);
+    assert!(status().contains("moody  failed"), "{}", status());
+}
+
+#[test]
+fn tells_what_is_missing_of_one_that_did_not_work_as_well() {
+    let sandbox = Sandbox::new();
+    let login = Fake::http(json!({"on": {"*": [{"status": 401, "body": "who?"}]}}));
+    let servers = json!({
+        "locked": {"url": login.url(), "headers": {"X-Key": "${UNSET}"}},
+        "moody": {"command": "sh", "args": ["-c", "exit 1"], "env": {"KEY": "${UNSET}"}},
+    });
+    sandbox.write("~/.switchboard/mcp.json", json!({"mcpServers": servers}).to_string());
+    run(&sandbox, &["tools"]);
+    let seen = run(&sandbox, &["status", "moody"]);
+    let what = "; `env.KEY` needs the variable UNSET, which is not set";
+    assert!(seen.contains("moody  failed") && seen.contains(what), "{seen}");
+    let seen = run(&sandbox, &["status", "locked"]);
+    let what = "switchboard reauth locked; `headers.X-Key` needs the variable UNSET, which is not set";
+    assert!(seen.contains(what), "{seen}");
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::error::{Cause, Error, Step};
+use super::message::HEADER_MISMATCH;
 use crate::json::Json;
 use crate::visible::excerpt;
 
@@ -131,7 +132,7 @@ pub(crate) fn judge(answer: &Result<Json, Error>) -> Verdict {
             Cause::Rpc(error) => match error.code {
                 -32022 if names_modern(error.data.as_ref()) => Verdict::Again,
                 // Only a server of this era has these complaints.
-                -32020 | -32021 => Verdict::Modern(guess()),
+                HEADER_MISMATCH | -32021 => Verdict::Modern(guess()),
                 _ => Verdict::Handshake,
             },
             Cause::Http { .. }

@@ -8,12 +8,11 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::era::Era;
 use super::error::{Cause, Error};
 use super::ledger::{Beat, Wants};
 use super::link::{Asking, Link, Shared};
 use super::message::Params;
-use super::peer::{Carrier, Patience};
+use super::peer::Patience;
 use crate::host::Behalf;
 use crate::json::Json;
 use crate::notice::{Notice, Progress};
@@ -82,9 +81,8 @@ impl Link {
             _ => loose.task.as_deref(),
         };
         let is_call = method == "tools/call";
-        if let (true, Carrier::Http(http), Era::Handshake) = (is_call, &shared.peer.carrier, shared.facts.era)
-        {
-            http.heard().await;
+        if is_call {
+            shared.heard().await;
         }
         if let Some(level) = &errand.log_level {
             shared.talk_from(level).await;
@@ -118,8 +116,7 @@ impl Link {
             errand: Some(errand),
         };
         let result = match shared.ask(asking(), &mut listener).await {
-            // The mirrored headers were wrong: the tool changed since it was listed. Nothing ran yet.
-            Err(Error { cause: Cause::Rpc(error), .. }) if error.code == -32020 && is_call => {
+            Err(error) if is_call && error.is_misquoted() => {
                 shared.refresh_traits().await?;
                 shared.ask(asking(), &mut listener).await?
             }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::era::{HANDSHAKES, MODERN};
-use super::message::RpcError;
+use super::message::{HEADER_MISMATCH, RpcError};
 use crate::auth::challenge;
 use crate::json::Json;
 use crate::problem::{Explain, Problem};
@@ -195,6 +195,11 @@ impl Error {
     /// Whether a login would help.
     pub const fn needs_login(&self) -> bool {
         matches!(self.cause, Cause::Unauthorized { .. })
+    }
+
+    /// Whether the mirrored headers were wrong: the tool changed since it was listed. Nothing ran yet.
+    pub(super) const fn is_misquoted(&self) -> bool {
+        matches!(&self.cause, Cause::Rpc(error) if error.code == HEADER_MISMATCH)
     }
 
     /// Which of the values that could not be filled in may be why. Who was never reached knows nothing of our headers; the

@@ -219,8 +219,7 @@ impl Shared {
             Patience { idle: timeout.or_else(|| self.timeout()), total: Some(self.limits.longest_call) };
         let first = self.call_once(tool, arguments, patience, &mut listener).await;
         let (result, kind) = match first {
-            // The mirrored headers were wrong: the tool changed since it was listed. Nothing ran yet.
-            Err(Error { cause: Cause::Rpc(error), .. }) if error.code == -32020 => {
+            Err(error) if error.is_misquoted() => {
                 self.refresh_traits().await?;
                 self.call_once(tool, arguments, patience, &mut listener).await?
             }
@@ -253,12 +252,17 @@ impl Shared {
             patience,
             errand: None,
         };
-        if let (Carrier::Http(http), Era::Handshake) = (&self.peer.carrier, self.facts.era) {
-            http.heard().await;
-        }
+        self.heard().await;
         match self.facts.era {
             Era::Modern => self.ask_in_rounds(asking, listener).await,
             Era::Handshake => self.ask(asking, listener).await.map(|result| (result, Kind::Complete)),
+        }
+    }
+
+    /// Waits a moment until the server can ask what a call makes it ask.
+    pub(super) async fn heard(&self) {
+        if let (Carrier::Http(http), Era::Handshake) = (&self.peer.carrier, self.facts.era) {
+            http.heard().await;
         }
     }
 

@@ -1,13 +1,19 @@
 //! From which level on a server logs. The modern protocol wants it with every request; the other is told once for a
 //! session, before the first request that wants to see lines.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::era::Era;
 use super::error::Error;
 use super::link::{Asking, Link, Shared};
 use super::message::Params;
+use super::peer::Patience;
 use crate::notice::rank;
+
+/// So long a server has to hear it, if not less: calls wait for that, whatever they may take themselves.
+const TELLING: Duration = Duration::from_secs(2);
 
 impl Link {
     /// Log lines from this level on.
@@ -27,7 +33,9 @@ impl Shared {
     }
 
     fn level(&self, level: &str) -> Asking<'static> {
-        self.plain("logging/setLevel", Params::new().with("level", json!(level)))
+        let limit = self.timeout().map_or(TELLING, |limit| limit.min(TELLING));
+        let params = Params::new().with("level", json!(level));
+        Asking { patience: Patience::of(Some(limit)), ..self.plain("logging/setLevel", params) }
     }
 
     /// Has the server log what a request wants to see, unless it does. Whoever sends the request cannot know what this very
@@ -40,10 +48,9 @@ impl Shared {
         if told.as_deref().is_some_and(|told| rank(told) <= rank(level)) {
             return;
         }
-        // One that cannot be told keeps only its own lines back.
-        if Box::pin(self.ask(self.level(level), &mut |_| {})).await.is_ok() {
-            *told = Some(level.to_owned());
-        }
+        // One that refuses or does not answer keeps only its own lines back. It would do so before every call.
+        *told = Some(level.to_owned());
+        let _untold = Box::pin(self.ask(self.level(level), &mut |_| {})).await;
     }
 
     /// A new session knows nothing of what was said in the one before.

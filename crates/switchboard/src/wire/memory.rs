@@ -4,12 +4,13 @@
 //! Small files, below the cache directory, named by the definition of the server ([`crate::resolve::Identity::key`]). There is no secret in them. One that
 //! cannot be read or written costs a question, nothing else.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::era::Era;
 use crate::env::Env;
+use crate::replace;
 use crate::sweep::{Bounds, sweep};
 
 /// The memory of a user.
@@ -47,17 +48,15 @@ impl Memory {
 
     /// What it spoke last time.
     pub fn recall(&self, key: &str) -> Option<Era> {
-        let text = fs::read_to_string(self.dir.join(key)).ok()?;
+        let (text, _) = read(&self.dir.join(key))?;
         Era::from_word(text.trim())
     }
 
     /// Keeps what it speaks.
     pub fn remember(&self, key: &str, era: Era) {
-        if self.recall(key) == Some(era) {
-            return;
+        if self.recall(key) != Some(era) {
+            write(&self.dir, key, &format!("{}\n", era.as_str()));
         }
-        // A memory that cannot be kept is no reason to fail.
-        let _forgotten = self.write(&self.dir.join(key), era);
     }
 
     /// Forgets what it spoke: it did not work out.
@@ -72,21 +71,15 @@ impl Memory {
 
     /// Keeps that it did. It holds for this definition: another one has another key.
     pub(crate) fn keep_asked(&self, key: &str) {
-        let write = || fs::write(self.asking.join(key), "asks\n");
-        let _forgotten = write().or_else(|_| {
-            fs::create_dir_all(&self.asking)?;
-            write()
-        });
+        write(&self.asking, key, "asks\n");
     }
 
     /// Why it did not work when it was last tried, if that was of late.
     pub(crate) fn last_fault(&self, key: &str, now: SystemTime) -> Option<LastFault> {
-        let file = self.faults.join(key);
-        let at = fs::metadata(&file).ok().filter(fs::Metadata::is_file)?.modified().ok()?;
+        let (text, at) = read(&self.faults.join(key))?;
         if now.duration_since(at).is_ok_and(|age| age > FAULT_COUNTS) {
             return None;
         }
-        let text = fs::read_to_string(file).ok()?;
         let (word, message) = text.trim_end().split_once('\n')?;
         let needs_login = match word {
             NEEDS_LOGIN => true,
@@ -96,18 +89,14 @@ impl Memory {
         Some(LastFault { needs_login, message: message.to_owned(), at })
     }
 
-    /// Keeps why it does not work.
-    pub(crate) fn keep_fault(&self, key: &str, needs_login: bool, message: &str) {
+    /// Keeps why it does not work; the message is without secrets.
+    pub fn keep_fault(&self, key: &str, needs_login: bool, message: &str) {
         let word = if needs_login { NEEDS_LOGIN } else { FAILED };
-        let write = || fs::write(self.faults.join(key), format!("{word}\n{message}\n"));
-        let _forgotten = write().or_else(|_| {
-            fs::create_dir_all(&self.faults)?;
-            write()
-        });
+        write(&self.faults, key, &format!("{word}\n{message}\n"));
     }
 
     /// It works.
-    pub(crate) fn forget_fault(&self, key: &str) {
+    pub fn forget_fault(&self, key: &str) {
         let _not_there = fs::remove_file(self.faults.join(key));
     }
 
@@ -118,13 +107,20 @@ impl Memory {
             sweep(dir, Bounds { age, n_files: 1000, bytes: 1024 * 1024 }, now);
         }
     }
+}
 
-    /// One word, and no wait for the disk: half of it, or none after a power cut, is as good as no file.
-    fn write(&self, file: &Path, era: Era) -> std::io::Result<()> {
-        let text = format!("{}\n", era.as_str());
-        fs::write(file, &text).or_else(|_| {
-            fs::create_dir_all(&self.dir)?;
-            fs::write(file, &text)
-        })
-    }
+/// What a file says, and since when. Another thing of that name, such as a pipe, could keep us waiting for ever.
+fn read(file: &Path) -> Option<(String, SystemTime)> {
+    let data = fs::metadata(file).ok().filter(Metadata::is_file)?;
+    Some((fs::read_to_string(file).ok()?, data.modified().ok()?))
+}
+
+/// Puts a text in the place of whatever is there. One that cannot be kept is no reason to fail.
+fn write(dir: &Path, key: &str, text: &str) {
+    let file = dir.join(key);
+    let write = || replace::lightly(&file, text.as_bytes());
+    let _forgotten = write().or_else(|_| {
+        fs::create_dir_all(dir)?;
+        write()
+    });
 }

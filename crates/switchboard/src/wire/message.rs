@@ -62,6 +62,9 @@ pub(crate) enum Fault {
     Malformed(String),
 }
 
+/// The code of a server that found headers which do not repeat what the message says.
+pub(super) const HEADER_MISMATCH: i64 = -32020;
+
 /// An error the server sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpcError {

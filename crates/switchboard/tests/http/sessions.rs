@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use switchboard::declared::Remote;
 use switchboard::notice::Notice;
-use switchboard::wire::{Cause, Era, Sent};
+use switchboard::wire::{Cause, Era, Sent, Terms};
 use tempfile::TempDir;
 use testkit::Fake;
 use testkit::connect::terms;
@@ -242,4 +242,17 @@ async fn a_new_session_is_told_the_level_of_the_one_before() {
     let told = fake.log();
     let told = told.iter().rfind(|line| line["message"]["method"] == "logging/setLevel").unwrap();
     assert_eq!(told["message"]["params"]["level"], "debug");
+}
+
+#[tokio::test]
+async fn a_new_session_that_does_not_take_the_level_holds_up_nobody() {
+    let mut script = forgetful(&json!(true));
+    script["capabilities"] = json!({"tools": {}, "logging": {}});
+    script["on"]["logging/setLevel"] = json!({"times": [[{"result": {}}], [{"silent": true}]]});
+    let fake = Fake::http(script);
+    let link = dial(fake.url(), Remote::Http, &Terms { timeout: None, ..terms() }).await.unwrap();
+    link.set_log_level("error").await.unwrap();
+    link.ping().await.unwrap();
+    assert_eq!(echo(&link, "x").await.unwrap(), "x");
+    assert_eq!((count(&fake, "initialize"), count(&fake, "logging/setLevel")), (2, 2));
 }

@@ -73,18 +73,31 @@ async fn with_a_warm_cache_hung_servers_hold_up_nobody() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_pipe_in_the_place_of_what_was_known_holds_up_nobody() {
-    let world = World::new().stdio("s", json!({}), json!({}));
+    use std::os::unix::fs::MetadataExt as _;
+
+    let world = World::new()
+        .stdio("s", json!({}), json!({}))
+        .entry("gone", json!({"command": "no-such-program-anywhere"}));
     load(world.options()).await.session.shutdown().await;
-    let kept: Vec<_> =
-        std::fs::read_dir(world.sandbox.path("~/.switchboard/cache/offers")).unwrap().collect();
-    for file in kept {
-        let path = file.unwrap().path();
-        std::fs::remove_file(&path).unwrap();
-        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let mut kept = Vec::new();
+    for dir in ["offers", "eras", "faults"] {
+        let dir = world.sandbox.path("~/.switchboard/cache").join(dir);
+        let files: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|file| file.unwrap().path()).collect();
+        assert_eq!(files.len(), 1, "{}", dir.display());
+        kept.extend(files);
+    }
+    for path in &kept {
+        std::fs::remove_file(path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
     }
     let loaded = load(world.options()).await;
     assert!(!loaded.tools.is_empty());
     loaded.session.shutdown().await;
+    for path in kept {
+        let data = std::fs::metadata(&path).unwrap();
+        // What servers say is nobody else's business.
+        assert!(data.is_file() && data.mode() & 0o077 == 0, "{}: {:o}", path.display(), data.mode());
+    }
 }
 
 #[tokio::test]

@@ -1,13 +1,18 @@
 //! Deadlines, progress, and giving up: the server is told, and a late answer does no harm.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use switchboard::wire::{CallOptions, Cause, Error, Limits, Sent, Terms};
+use switchboard::host::{Behalf, Headless};
+use switchboard::json::Json;
+use switchboard::wire::{CallOptions, Cause, Errand, Error, Limits, Sent, Tasks, Terms};
 use testkit::connect::terms;
 use testkit::eventually;
 
-use crate::kit::{args, assert_works, call, heard, heard_that, on_call, open, open_on, patient_for, text};
+use crate::kit::{
+    args, assert_works, call, heard, heard_that, on_call, open, open_on, params, patient_for, text,
+};
 
 fn is_timeout(error: &Error) -> bool {
     matches!(&error.cause, Cause::Timeout { waiting_for, .. } if waiting_for == "tools/call")
@@ -147,4 +152,26 @@ async fn the_log_level_is_set_once_or_said_every_time() {
     let asked = heard_that(&script, |message| message["method"] == "tools/call").await;
     assert_eq!(asked["params"]["_meta"]["io.modelcontextprotocol/logLevel"], "debug");
     assert!(!script.methods().contains(&"logging/setLevel".to_owned()));
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_take_the_log_level_is_told_once_and_holds_up_no_call() {
+    let errand = Errand {
+        capabilities: Json::from(json!({})),
+        log_level: Some("debug".to_owned()),
+        behalf: Behalf { owner: 1, host: Arc::new(Headless::default()) },
+        tasks: Tasks::Handed,
+        timeout: None,
+    };
+    for answer in [json!({"silent": true}), json!({"error": {"code": -32601, "message": "no"}})] {
+        let script =
+            json!({"capabilities": {"tools": {}, "logging": {}}, "on": {"logging/setLevel": [answer]}});
+        let (script, link) = open_on(script, &Terms { timeout: None, ..terms() }).await;
+        let echo = args(json!({"name": "echo", "arguments": {"text": "x"}}));
+        for _ in 0..3 {
+            let result = link.run_errand(("tools/call", &echo), &errand, &mut |_| {}).await.unwrap();
+            assert!(result.mentions("\"x\""), "{result:?}");
+        }
+        assert_eq!(params(&script, "logging/setLevel"), [json!({"level": "debug"})]);
+    }
 }
