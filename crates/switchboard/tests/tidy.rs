@@ -65,6 +65,7 @@ fn data_goes_one_way() {
         }
         let text = fs::read_to_string(&path).unwrap();
         for line in code(&text).lines().filter(|line| !line.trim_start().starts_with("//")) {
+            assert!(!line.contains("use crate::{"), "{}: one room a line: {line}", path.display());
             for target in ROOMS.iter().chain(WORDS) {
                 if !line.contains(&format!("crate::{target}::"))
                     && !line.contains(&format!("crate::{target};"))

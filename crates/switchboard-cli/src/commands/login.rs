@@ -274,7 +274,7 @@ pub(crate) async fn login(session: &Session, name: &str, wishes: &Wishes) -> Res
 /// Why there is no login, in the words of the contract.
 pub(crate) fn error(name: &str, why: &NoLogin) -> CommandError {
     match why {
-        NoLogin::Unknown => CommandError::usage("no-such-server", format!("there is no server \"{name}\"")),
+        NoLogin::Unknown => CommandError::usage("server-not-found", format!("there is no server \"{name}\"")),
         NoLogin::NotThere => {
             let message =
                 format!("Server \"{name}\" has a credential of its own in its entry, or wants none");

@@ -169,8 +169,8 @@ fn fish_is_told_what_things_mean() {
     let lines = "switchboard completions fish | source; complete -C 'switchboard call mcp_fake_set '; complete -C 'switchboard call mcp_fake_set level=v'";
     let mut fish = sandbox.command("fish");
     fish.env("PATH", format!("{}:/usr/bin:/bin", own.display())).stdin(Stdio::null());
-    // Not everybody has one.
-    let Ok(output) = fish.args(["--no-config", "-c", lines]).output() else { return };
+    let output = fish.args(["--no-config", "-c", lines]).output();
+    let output = output.expect("`fish` cannot be started. Install it: apt-get install fish");
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text, "level=\tneeded\nquiet=\tboolean, Say less\npath=\tstring\nlevel=very high\n");
 }

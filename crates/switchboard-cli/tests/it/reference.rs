@@ -1,13 +1,15 @@
 //! The reference pages are made from the code.
 
 use std::fmt::Write;
+use std::fs;
+use std::path::Path;
 
 use switchboard::env::{Os, TELEMETRY_VARIABLES, VARIABLES};
 use switchboard::sources::places::{Container, Project, Spot, places};
 use switchboard::{Code, Env};
 use testkit::{Sandbox, golden, workspace};
 
-use crate::remedies::{self, remedy};
+use crate::remedies::{self, COMMANDS, remedy};
 use crate::{switchboard, verbs};
 
 const HEAD: &str =
@@ -63,9 +65,55 @@ fn problems() {
         writeln!(page, "| `{code}` | {meaning} | {} |", remedy(code)).unwrap();
         told.push(code);
     }
+    page.push_str("\n## Files\n\nWhy a file was not changed, by `add`, `remove`, `enable`, `disable`, `import`, `install` and others.\n\n| code | meaning | what to do |\n|---|---|---|\n");
+    let codes = switchboard::config::write::CODES.iter().chain(switchboard::config::edit::CODES);
+    for (code, meaning) in codes {
+        writeln!(page, "| `{code}` | {meaning} | {} |", remedy(code)).unwrap();
+        told.push(code);
+    }
+    page.push_str("\n## Commands\n\nWhy a command failed, besides all of the above.\n\n| code | meaning | what to do |\n|---|---|---|\n");
+    for (code, meaning, remedy) in COMMANDS {
+        assert!(!told.contains(code), "`{code}` is told twice");
+        writeln!(page, "| `{code}` | {meaning} | {remedy} |").unwrap();
+        told.push(code);
+    }
+    codes_of_commands(&told);
     let stale: Vec<_> = remedies::codes().filter(|code| !told.contains(code)).collect();
     assert!(stale.is_empty(), "advice for codes that are gone: {stale:?}");
     golden(&workspace().join("docs/problems.md"), &page);
+}
+
+/// Holds the codes that commands fail with against those that are told.
+fn codes_of_commands(told: &[&str]) {
+    let sources = ["switchboard-cli", "switchboard-gateway"]
+        .map(|name| workspace().join("crates").join(name).join("src"));
+    let text: String = sources.iter().flat_map(|dir| sources_below(dir)).collect();
+    for (code, ..) in COMMANDS {
+        assert!(text.contains(&format!("\"{code}\"")), "`{code}` is gone");
+    }
+    let mut named = text.split("CommandError::usage(").skip(1).map(str::trim_start).collect::<Vec<_>>();
+    let after_the_kind = |call: &'static str| {
+        text.split(call).skip(1).filter_map(|rest| Some(rest.split_once(',')?.1.trim_start()))
+    };
+    named.extend(after_the_kind("CommandError::new("));
+    let codes = named.iter().filter_map(|rest| Some(rest.strip_prefix('"')?.split_once('"')?.0));
+    let untold: Vec<&str> = codes.filter(|code| !told.contains(code) && *code != HIDDEN).collect();
+    assert!(untold.is_empty(), "not in docs/problems.md: {untold:?}");
+}
+
+/// Of a verb that is there for the tests alone.
+const HIDDEN: &str = "conformance";
+
+/// All Rust sources below a directory.
+fn sources_below(dir: &Path) -> Vec<String> {
+    let paths = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    paths
+        .flat_map(|path| match path.extension() {
+            _ if path.is_dir() => sources_below(&path),
+            Some(ending) if ending == "rs" => vec![fs::read_to_string(&path).unwrap()],
+            _ => Vec::new(),
+        })
+        .collect()
 }
 
 #[test]

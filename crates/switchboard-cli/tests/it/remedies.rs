@@ -6,13 +6,13 @@
 ///
 /// When nobody wrote it down.
 pub(crate) fn remedy(code: &str) -> &'static str {
-    let row = PROBLEMS.iter().chain(ERRORS).find(|(known, _)| *known == code);
+    let row = PROBLEMS.iter().chain(ERRORS).chain(FILES).find(|(known, _)| *known == code);
     row.unwrap_or_else(|| panic!("remedies.rs does not say what to do about `{code}`")).1
 }
 
 /// All codes there is advice for.
 pub(crate) fn codes() -> impl Iterator<Item = &'static str> {
-    PROBLEMS.iter().chain(ERRORS).map(|(code, _)| *code)
+    PROBLEMS.iter().chain(ERRORS).chain(FILES).map(|(code, _)| *code)
 }
 
 /// What `list`, `why` and `doctor` tell.
@@ -161,4 +161,137 @@ const ERRORS: &[(&str, &str)] = &[
     ("model-unreachable", "Check the address, and that the model runs."),
     ("answer-cut", "Try again."),
     ("answer-garbled", "Check that the address speaks like the provider in front of the model's name."),
+];
+
+/// Why a file was not changed.
+const FILES: &[(&str, &str)] = &[
+    ("file-read-only", "Make it writable, if you want it changed: `chmod u+w FILE`."),
+    ("file-denied", "See whose it is: `ls -l FILE`."),
+    ("disk-full", "Free some space, then try again."),
+    ("file-locked", "Try again when the other program is done."),
+    ("file-busy", "Try again when the other program is done."),
+    ("file-not-editable", "Change it by hand, as the message says, or mend what is named."),
+    ("file-unconfirmed", "See to the disk, then look at the file: it has the new text."),
+    ("file-not-written", "See to the disk, then try again."),
+    ("bad-name", "Use letters, digits, dashes, underscores and dots, at most 100."),
+    ("server-exists", "Choose another name, or replace it: `--replace`, with `install` `--force`."),
+    ("server-not-found", "`switchboard list --all` shows all names."),
+];
+
+/// Why a command failed, besides all of the above: the code, its meaning, what to do.
+pub(crate) const COMMANDS: &[(&str, &str, &str)] = &[
+    ("usage", "What was typed is no command that makes sense.", "`switchboard help COMMAND`."),
+    ("interrupted", "You stopped it.", "Nothing."),
+    (
+        "not-approved",
+        "Something wants your yes, and nobody could be asked.",
+        "Give it in advance: the hint says how.",
+    ),
+    ("server-disabled", "The server is switched off.", "`switchboard enable NAME`."),
+    ("server-set-aside", "The server is there and does not count.", "`switchboard why NAME` says why."),
+    (
+        "always-trusted",
+        "The server needs no approval, so none can be taken back.",
+        "`switchboard disable NAME`.",
+    ),
+    (
+        "not-our-file",
+        "The server stands in a file of another tool, or in a variable.",
+        "`switchboard disable NAME`, or remove it there.",
+    ),
+    (
+        "nothing-to-import",
+        "There is no definition of that name in another tool's file.",
+        "`switchboard list` shows what there is.",
+    ),
+    ("tool-not-found", "No tool fits that spelling.", "`switchboard tools` shows all."),
+    (
+        "ambiguous-tool",
+        "The spelling means several tools; nothing was called.",
+        "Use one of the names that are listed, or `--server NAME`.",
+    ),
+    ("resource-not-found", "No server has that resource.", "`switchboard resources` shows all."),
+    ("ambiguous-resource", "Several servers have that resource.", "`--server NAME`."),
+    ("prompt-not-found", "No prompt has that name.", "`switchboard prompts` shows all."),
+    ("ambiguous-prompt", "Several servers have a prompt of that name.", "`--server NAME`."),
+    ("tool-error", "The tool ran and says that it failed.", "Its own text says why."),
+    (
+        "no-server-answered",
+        "None of the servers that were asked answered.",
+        "`switchboard doctor --connect`.",
+    ),
+    ("required-server", "A server that is `required` does not work.", "`switchboard test NAME`."),
+    ("no-login", "The server takes no login.", "`switchboard why NAME` shows what it is sent instead."),
+    ("no-terminal", "That needs a person at a terminal.", "`reauth --no-browser` does without a browser."),
+    (
+        "terminal",
+        "The terminal cannot be used for questions.",
+        "Use another terminal, or the options of the command.",
+    ),
+    ("not-here", "That cannot be done here.", "The hint says where it can."),
+    (
+        "nothing-runs",
+        "No session and no gateway is running.",
+        "Nothing: what is started from now on reads the configuration.",
+    ),
+    ("no-answer", "A session or gateway that runs does not answer.", "End it, if it hangs."),
+    (
+        "not-reconnected",
+        "A session or gateway could not connect to the server anew.",
+        "`switchboard test NAME`.",
+    ),
+    ("no-such-directory", "The directory of `-C` is not there.", "Make it, or name another one."),
+    ("no-such-file", "That tool has no file for the scope.", "Use the other scope."),
+    (
+        "not-possible",
+        "The file of that tool cannot be changed like this.",
+        "The message says why; change it by hand.",
+    ),
+    ("file-exists", "The file is there already.", "Name another one."),
+    ("cannot-write", "The file cannot be written.", "Name another one."),
+    ("log-file", "The log file cannot be written.", "Name another one: `--log-file FILE`."),
+    ("trace", "The trace cannot be written.", "Name another one: `--trace FILE`."),
+    ("bad-token", "The token of the gateway is no word.", "`serve --http --token` makes one."),
+    (
+        "token-file",
+        "The file with the token of the gateway cannot be used.",
+        "Only you may read it, and it holds the token alone.",
+    ),
+    (
+        "cannot-listen",
+        "The gateway cannot listen there.",
+        "Use another port or path, or end what listens there.",
+    ),
+    ("unknown-profile", "There is no profile of that name.", "The hint lists those there are."),
+    ("no-prompt", "There is nothing to say to the model.", "`-p PROMPT`."),
+    ("bad-tool-choice", "`--tool-choice` has no such value.", "`auto`, `required`, `none`, or a tool."),
+    ("step-limit", "The turn took more steps than it may.", "`--max-steps N`, or `chat.maxSteps`."),
+    ("answer-too-long", "The answer of the model was cut off at its limit.", "Ask for less."),
+    ("answer-refused", "The model refused to answer.", "Ask in another way."),
+    ("no-conversation", "There is no conversation to write down yet.", "Say something first."),
+    ("unknown-command", "There is no such command in the session.", "`/help` shows all."),
+    (
+        "too-many-clients",
+        "More clients of the gateway use a server that asks its clients than it may have connections.",
+        "Close a client, or try again later.",
+    ),
+    (
+        "failed",
+        "Something broke down inside Switchboard.",
+        "Please report it, with `switchboard doctor --report`.",
+    ),
+    (
+        "environment",
+        "The system does not say where we are.",
+        "See to the home directory and the current directory.",
+    ),
+    (
+        "runtime",
+        "The system gives us nothing to wait with.",
+        "See to the limits of open files and processes.",
+    ),
+    ("no-random-numbers", "The system gives no random numbers.", "See to the system."),
+    ("input-output", "Standard input or output broke.", "See to what reads the output."),
+    ("output", "The output cannot be written.", "See to what reads the output, or to the disk."),
+    ("report", "The report could not be put together.", "Please report it."),
 ];

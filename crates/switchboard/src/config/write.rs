@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use self::error::WriteError;
+pub use self::error::{CODES, WriteError};
 use self::lock::Lock;
 use crate::replace::{self, Draft, Rights, again};
 use crate::sources::read::{self, BYTE_ORDER_MARK};

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use super::machine::Gravity;
 use crate::problem::{Code, Explain, Problem};
 use crate::visible::shell_word;
-use crate::{resolve, wire};
+use crate::resolve;
+use crate::wire;
 
 /// What is known about a failure of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -57,6 +57,13 @@ pub enum EditError {
     Write(#[from] WriteError),
 }
 
+/// Codes of edits that were not made, with their meanings, for the reference page.
+pub const CODES: &[(&str, &str)] = &[
+    ("bad-name", "No server can have this name."),
+    ("server-exists", "There is a server of that name in the file; nothing was changed."),
+    ("server-not-found", "There is no server of that name."),
+];
+
 impl Explain for EditError {
     fn code(&self) -> &'static str {
         match self {

@@ -121,6 +121,21 @@ impl WriteError {
     }
 }
 
+/// Codes of files that were not changed, with their meanings, for the reference page.
+pub const CODES: &[(&str, &str)] = &[
+    ("file-read-only", "The file, or the disk it is on, is read-only; nothing was changed."),
+    ("file-denied", "The system does not allow to write the file; nothing was changed."),
+    ("disk-full", "There is no room for the new text; nothing was changed."),
+    ("file-locked", "Another program is changing the file, and did not finish within ten seconds."),
+    ("file-busy", "The file was changed again and again while it was to be changed; nothing was written."),
+    (
+        "file-not-editable",
+        "The file has something in it that cannot be changed without damage; nothing was changed.",
+    ),
+    ("file-unconfirmed", "The new text is in its place, and the disk did not say that it keeps it."),
+    ("file-not-written", "The disk or the system failed; nothing was changed."),
+];
+
 impl Explain for WriteError {
     fn code(&self) -> &'static str {
         match self {
