@@ -24,7 +24,7 @@ pub use grants::{GrantKind, Grants, Standing};
 pub use media::Media;
 pub use outcome::Outcome;
 pub use perform::Request;
-pub use policy::{By, Decision, Ruling, decide, rule};
+pub use policy::{By, Decision, Ruling, rule};
 pub use shape::{Shaped, shape};
 pub use spill::{Spilled, spill};
 

@@ -94,11 +94,6 @@ pub fn rule(entry: &Entry, conduct: &Conduct, settings: &Settings) -> Ruling {
     Ruling { decision, by }
 }
 
-/// The same, without the reason.
-pub fn decide(entry: &Entry, conduct: &Conduct, settings: &Settings) -> Decision {
-    rule(entry, conduct, settings).decision
-}
-
 fn in_force(entry: &Entry, conduct: &Conduct, settings: &Settings) -> By {
     let tool = entry.tool.name.as_str();
     let rules = settings.approval.get(&entry.server);

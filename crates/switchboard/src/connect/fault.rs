@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::machine::Gravity;
 use crate::problem::{Code, Explain, Problem};
-use crate::visible::shell_word;
 use crate::resolve;
+use crate::visible::shell_word;
 use crate::wire;
 
 /// What is known about a failure of a server.
