@@ -25,6 +25,7 @@ pub(crate) struct Lines(Arc<Mutex<Option<Reader>>>);
 #[derive(Debug)]
 struct Reader {
     requests: mpsc::Sender<()>,
+    // Held while a line is waited for: the next one belongs to whoever asks next.
     lines: Arc<tokio::sync::Mutex<tokio::sync::mpsc::Receiver<Option<String>>>>,
     /// A line was asked for and has not come yet.
     is_asked: Arc<Mutex<bool>>,

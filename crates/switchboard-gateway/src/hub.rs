@@ -74,7 +74,7 @@ pub(crate) struct Hub {
     views: Views,
     clients: Mutex<BTreeMap<u64, Weak<Client>>>,
     next_client: AtomicU64,
-    /// Resources that are listened to for somebody.
+    /// Resources that are listened to for somebody. Held while servers are told, so that they are told in order.
     subscriptions: tokio::sync::Mutex<BTreeMap<(String, String), Subscription>>,
     tasks: Mutex<JoinSet<()>>,
     end: CancellationToken,
@@ -301,11 +301,9 @@ impl Hub {
         let clients = self.present();
         let least = clients.iter().filter_map(|client| client.level()).min_by_key(|level| rank(level));
         let Some(level) = self.levels.due(server, least, *told) else { return };
-        let telling = tokio::time::timeout(TELLING, self.session.log_from(server, level));
-        // One that cannot be told keeps only its own lines back.
-        if matches!(telling.await, Ok(Ok(()))) {
-            *told = Some(level);
-        }
+        // One that cannot be told keeps only its own lines back. It is not asked again: every request would wait for that.
+        drop(tokio::time::timeout(TELLING, self.session.log_from(server, level)).await);
+        *told = Some(level);
     }
 
     /// Has a shared server log for one request what that wants to see, for as long as it is held.

@@ -235,6 +235,7 @@ pub(crate) const COMMANDS: &[(&str, &str, &str)] = &[
         "Nothing: what is started from now on reads the configuration.",
     ),
     ("no-answer", "A session or gateway that runs does not answer.", "End it, if it hangs."),
+    ("refused", "A session or gateway that runs does not do what was asked.", "Its message says why."),
     (
         "not-reconnected",
         "A session or gateway could not connect to the server anew.",

@@ -83,6 +83,27 @@ fn a_server_that_came_back_is_told_the_level_before_it_is_called() {
 }
 
 #[test]
+fn a_server_that_takes_no_level_is_told_it_once() {
+    let no = json!({"error": {"code": -32601, "message": "Method not found"}});
+    let script = Fake::script(json!({
+        "capabilities": {"tools": {}, "logging": {}},
+        "on": {"logging/setLevel": [no]},
+    }));
+    let sandbox = world(&[("fake", &script)], &Mark::new());
+    let mut pipe = Pipe::open(&sandbox);
+    for id in 1..=3 {
+        pipe.result(id, "tools/call", with_level(modern(echo("loud")), "debug"));
+    }
+    let mut told = levels(&script);
+    assert_eq!(told.first().map(String::as_str), Some("debug"));
+    // On a slow machine it may be told meanwhile that nobody wants it any more.
+    let n_told = told.len();
+    told.dedup();
+    assert_eq!(told.len(), n_told, "{told:?}");
+    assert_eq!(pipe.close().0, Some(0));
+}
+
+#[test]
 fn who_does_not_know_tasks_gets_the_result() {
     let content = json!({"content": [{"type": "text", "text": "done"}]});
     let tool = |execution: Value| json!([{"name": "long", "inputSchema": {"type": "object"}, "execution": execution}]);
