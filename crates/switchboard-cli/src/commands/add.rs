@@ -227,11 +227,23 @@ pub(super) fn write_schema(path: &Path, scope: ScopeArg) {
 
 /// A secret in a file that others get to see.
 pub(super) fn secret_warning(spec: &ServerSpec, scope: ScopeArg) -> Option<Warning> {
-    let field = resolve::clear_secret(spec).filter(|_| scope == ScopeArg::Project)?;
+    let fields = clear_fields(spec).filter(|_| scope == ScopeArg::Project)?;
     Some(Warning {
-        message: format!("`{field}` now stands in clear text in a file that is shared with the project"),
+        message: format!("{fields} in clear text in a file that is shared with the project"),
         hint: "use --scope user, or a placeholder such as '${TOKEN}'".to_owned(),
     })
+}
+
+/// Which fields hold a secret in clear text, if any, as the beginning of a sentence.
+fn clear_fields(spec: &ServerSpec) -> Option<String> {
+    let fields = resolve::clear_secrets(spec);
+    let stand = if fields.len() == 1 { "stands" } else { "stand" };
+    (!fields.is_empty()).then(|| format!("{} now {stand}", quoted(&fields)))
+}
+
+/// Fields in a sentence.
+pub(super) fn quoted(fields: &[String]) -> String {
+    fields.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// A secret in a file of the user's that others on the machine may read.
@@ -239,9 +251,9 @@ pub(super) fn secret_warning(spec: &ServerSpec, scope: ScopeArg) -> Option<Warni
 fn mode_warning(spec: &ServerSpec, scope: ScopeArg, path: &Path) -> Option<Warning> {
     use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::metadata(path).ok()?.permissions().mode();
-    let field = resolve::clear_secret(spec).filter(|_| scope == ScopeArg::User && mode & 0o077 != 0)?;
+    let fields = clear_fields(spec).filter(|_| scope == ScopeArg::User && mode & 0o077 != 0)?;
     Some(Warning {
-        message: format!("`{field}` now stands in clear text in a file that others on this machine may read"),
+        message: format!("{fields} in clear text in a file that others on this machine may read"),
         hint: format!("chmod 600 {}", path.display()),
     })
 }

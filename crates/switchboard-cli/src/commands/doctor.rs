@@ -9,6 +9,7 @@ use switchboard::discover::sort;
 use switchboard::resolve::{self, Program, Subject, find_program};
 use switchboard::{Code, Discovery, Env, Problem, Provider, Scope, Severity, State, redact};
 
+use super::add::quoted;
 use super::online::{self, Wait};
 use super::{Context, Outcome, bundle, is_this_program, s};
 use crate::error::CommandError;
@@ -155,8 +156,10 @@ fn look(server: &Server, discovery: &Discovery, env: &Env) -> Vec<Problem> {
         let problem = Problem::new(Code::CommandNotFound, message).hint(hint);
         problems.push(problem.server(&server.name).origin(server.origin.clone()));
     }
-    if let (Scope::Project, Some(field)) = (server.origin.scope, resolve::clear_secret(spec)) {
-        let message = format!("`{field}` holds a secret in clear text, in a project's file");
+    let secrets = resolve::clear_secrets(spec);
+    if server.origin.scope == Scope::Project && !secrets.is_empty() {
+        let holds = if secrets.len() == 1 { "holds a secret" } else { "hold secrets" };
+        let message = format!("{} {holds} in clear text, in a project's file", quoted(&secrets));
         let problem = Problem::new(Code::SecretInProject, message)
             .hint("put it into a variable and write its placeholder");
         problems.push(problem.server(&server.name).origin(server.origin.clone()));

@@ -32,4 +32,4 @@ pub use launch::{Address, Child, Launch, Subject, Target, launch};
 pub use preview::{Preview, preview, unresolved};
 pub use program::{Program, find as find_program};
 pub use run::{Failure, Limits};
-pub use secrets::clear_secret;
+pub use secrets::clear_secrets;
