@@ -95,18 +95,19 @@ fn approve(context: &Context, discovery: &Discovery, chosen: &[&Server]) -> Resu
         .iter()
         .filter_map(|server| {
             let hash = server.definition_hash(&discovery.project)?;
-            let source = server
-                .origin
-                .path
-                .as_deref()
-                .map_or_else(|| server.origin.provider.label().to_owned(), |path| path.display().to_string());
-            Some((hash, Approved { server: server.name.clone(), source }))
+            Some((hash, Approved { server: server.name.clone(), source: source(&server.origin) }))
         })
         .collect();
     if !new.is_empty() {
         Approvals::add(&context.env, &new)?;
     }
     Ok(())
+}
+
+/// What an approval says of where its definition stood.
+pub(super) fn source(origin: &Origin) -> String {
+    let path = origin.path.as_deref();
+    path.map_or_else(|| origin.provider.label().to_owned(), |path| path.display().to_string())
 }
 
 fn choose<'d>(
