@@ -42,6 +42,7 @@ pub(super) fn rows(
 ) -> Result<(Arc<Discovery>, Vec<StatusRow>), CommandError> {
     let options = online::options(context, &[]);
     let (discovery, catalog) = session::cached(&options);
+    online::say_where_it_may_be(context, &discovery, names);
     for name in names {
         if discovery.server(name).is_none() {
             return Err(unknown_server(&discovery, name));

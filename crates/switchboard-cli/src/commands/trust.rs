@@ -117,7 +117,7 @@ fn choose<'d>(
     waiting: &[&'d Server],
 ) -> Result<Vec<&'d Server>, CommandError> {
     if !trust.names.is_empty() {
-        say_where_it_may_be(context, discovery, &trust.names);
+        online::say_where_it_may_be(context, discovery, &trust.names);
         let mut chosen = Vec::new();
         for name in &trust.names {
             chosen.extend(by_name(context, discovery, name)?);
@@ -140,13 +140,6 @@ fn choose<'d>(
             .hint("name the servers, or use --source PROVIDER or --all"));
     }
     ask(context, &waiting)
-}
-
-/// A server that is nowhere may stand in a file that cannot be used.
-fn say_where_it_may_be(context: &Context, discovery: &Discovery, names: &[String]) {
-    if names.iter().any(|name| discovery.server(name).is_none()) {
-        online::say_what_is_lost(context, discovery);
-    }
 }
 
 /// What is there by the store alone, whatever this run was told to approve.
@@ -298,7 +291,7 @@ pub(super) fn untrust(context: &Context, names: &[String], all: bool) -> Result<
         return Err(CommandError::usage("usage", "name the servers, or use --all"));
     }
     let discovery = stored(context);
-    say_where_it_may_be(context, &discovery, names);
+    online::say_where_it_may_be(context, &discovery, names);
     let mut taken = 0;
     if all {
         taken = Approvals::remove_all(&context.env)?;
