@@ -1,5 +1,6 @@
 //! `add`: writes a new server into a file of ours. What the user adds is trusted as it is.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use switchboard::config::edit::{EditError, IfExists};
@@ -12,7 +13,7 @@ use switchboard::template::{Syntax, Template};
 use switchboard::visible::{excerpt, shell_word};
 use switchboard::{Scope, resolve};
 
-use super::{Context, Outcome, login, own_file, unread, wizard};
+use super::{Context, Outcome, login, own_file, trust, unread, wizard};
 use crate::args::{Add, ScopeArg, TransportArg};
 use crate::error::CommandError;
 
@@ -195,8 +196,17 @@ pub(super) fn approve(
             }
             continue;
         };
+        let others: BTreeMap<String, Approved> = winners
+            .clone()
+            .chain(aside.clone())
+            .filter(|(other, ..)| other != name)
+            .filter_map(|(other, origin, spec)| {
+                let hash = definition::hash(spec.as_ref().ok()?, origin, &discovery.project);
+                Some((hash, Approved { server: other.clone(), source: trust::source(origin) }))
+            })
+            .collect();
         // What stood there before is no longer agreed to.
-        Approvals::remove_from(&context.env, name, &source)?;
+        Approvals::remove_from(&context.env, name, &source, &others)?;
         let approved = Approved { server: (*name).to_owned(), source: source.clone() };
         new.push((definition::hash(spec, origin, &discovery.project), approved));
     }

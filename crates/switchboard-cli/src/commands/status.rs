@@ -15,7 +15,7 @@ use switchboard::{Discovery, Env, Server, ServerSpec, State, session};
 
 use super::running::{self, Running};
 use super::{ADD_ONE, Context, Outcome, is_this_program, login, online, s, unknown_server};
-use crate::age::age;
+use crate::age::{age, ago};
 use crate::control::Reply;
 use crate::error::CommandError;
 use crate::printer::{BAD, FAINT, GOOD, STRONG, WAITING};
@@ -42,6 +42,7 @@ pub(super) fn rows(
 ) -> Result<(Arc<Discovery>, Vec<StatusRow>), CommandError> {
     let options = online::options(context, &[]);
     let (discovery, catalog) = session::cached(&options);
+    online::say_where_it_may_be(context, &discovery, names);
     for name in names {
         if discovery.server(name).is_none() {
             return Err(unknown_server(&discovery, name));
@@ -233,7 +234,7 @@ fn not_working(
     missing: Option<String>,
     now: SystemTime,
 ) -> (String, Option<String>) {
-    let when = age(fault.at, now).map_or("just now".to_owned(), |age| format!("{age} ago"));
+    let when = ago(fault.at, now);
     let (status, what) = if fault.needs_login {
         let how = format!("switchboard reauth {}", shell_word(&server.name));
         (NEEDS_LOGIN, format!("it asked for a login {when}: {how}"))
