@@ -11,7 +11,8 @@ use switchboard::declared::{Declared, Limit, Remote, TransportName};
 use switchboard::sources::read;
 use switchboard::template::{Syntax, Template};
 use switchboard::visible::{excerpt, shell_word};
-use switchboard::{Scope, resolve};
+use switchboard::{Scope, redact, resolve};
+use url::{Host, Url};
 
 use super::{Context, Outcome, login, own_file, trust, unread, wizard};
 use crate::args::{Add, ScopeArg, TransportArg};
@@ -158,8 +159,33 @@ pub(super) fn spec(name: &str, add: &Add) -> Result<ServerSpec, CommandError> {
                  or where it is: switchboard add {name} --url URL"
             ));
         }
-        error
+        match add.url.as_deref().and_then(whole_address) {
+            Some(url) => error.hint(format!("did you mean {url}?")),
+            None => error,
+        }
     })
+}
+
+/// What an address without a scheme is probably meant to be, as it may be shown.
+fn whole_address(text: &str) -> Option<String> {
+    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "\\{}".contains(c);
+    if text.contains("://") || text.starts_with('/') || text.contains(is_odd) {
+        return None;
+    }
+    let url = Url::parse(&format!("https://{text}")).ok()?;
+    let host = url.host()?;
+    let is_here = match &host {
+        Host::Domain(name) => *name == "localhost",
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
+    };
+    // A mere word is no host, and what stands before an `@` may as well be another scheme.
+    let is_host = is_here || url.port().is_some() || host.to_string().contains(['.', ':']);
+    if !is_host || url.port() == Some(0) || text.contains('@') {
+        return None;
+    }
+    let scheme = if is_here { "http" } else { "https" };
+    Some(redact::url(&format!("{scheme}://{text}")))
 }
 
 fn template(text: &str) -> Template {
@@ -293,4 +319,37 @@ fn shadow_warning(context: &Context, name: &str, path: &Path) -> Option<Warning>
         _ => (format!("another definition of `{name}` counts"), name.to_owned()),
     };
     Some(Warning { message, hint: format!("switchboard why {}", shell_word(&why)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_without_its_scheme_is_completed() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(whole_address(text).as_deref(), expected, "{text}");
+        };
+        check("foo.com/mcp", Some("https://foo.com/mcp"));
+        check("foo.com:8443/mcp?key=hunter2", Some("https://foo.com:8443/mcp?key=***"));
+        check("host:8443", Some("https://host:8443"));
+        check("localhost:3000/mcp", Some("http://localhost:3000/mcp"));
+        check("127.0.0.1/mcp", Some("http://127.0.0.1/mcp"));
+        check("[::1]:3000", Some("http://[::1]:3000"));
+        for odd in [
+            "",
+            "foo",
+            "foo/mcp",
+            "ftp://foo.com",
+            "/srv/foo.sock",
+            "foo.com/a b",
+            "foo.com:0/",
+            "mailto:me@foo.com",
+            "me:hunter2@foo.com",
+            "javascript:alert(1)",
+            "{HOST}.com/mcp",
+        ] {
+            check(odd, None);
+        }
+    }
 }

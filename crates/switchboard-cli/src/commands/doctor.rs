@@ -181,6 +181,8 @@ fn look(server: &Server, discovery: &Discovery, env: &Env) -> Vec<Problem> {
         let message = format!("`{command}` is not found, so `{}` cannot start", server.name);
         let is_path = stdio.command.raw().contains(['/', '\\']);
         let hint = if is_path { "check the path" } else { "install it, or give its full path" };
+        let line_hint = resolve::line_hint(stdio, env, discovery.project.directory_of(&server.origin));
+        let hint = line_hint.unwrap_or_else(|| hint.to_owned());
         let problem = Problem::new(Code::CommandNotFound, message).hint(hint);
         problems.push(problem.server(&server.name).origin(server.origin.clone()));
     }

@@ -191,14 +191,16 @@ fn readiness(
     let place = match &spec.transport {
         Transport::Stdio(_) if is_this_program(server) => None,
         Transport::Stdio(stdio) => {
-            match find_program(stdio, env, discovery.project.directory_of(&server.origin)) {
+            let directory = discovery.project.directory_of(&server.origin);
+            match find_program(stdio, env, directory) {
                 Program::Found(path) => Some(env.display(&path)),
                 Program::NotFound => {
                     let command = stdio.command.raw();
                     let is_path = command.contains(['/', '\\']);
                     let detail = if is_path { "check the path" } else { "install it, or give its full path" };
                     let status = format!("{} not found", switchboard::redact::word(command));
-                    return (status, Some(detail.to_owned()));
+                    let line_hint = resolve::line_hint(stdio, env, directory);
+                    return (status, Some(line_hint.unwrap_or_else(|| detail.to_owned())));
                 }
                 Program::Unknown => Some("its command is known only at the start".to_owned()),
             }
