@@ -14,6 +14,11 @@ pub(crate) fn age(at: SystemTime, now: SystemTime) -> Option<String> {
     }
 }
 
+/// The same, said of something that happened.
+pub(crate) fn ago(at: SystemTime, now: SystemTime) -> String {
+    age(at, now).map_or_else(|| "just now".to_owned(), |age| format!("{age} ago"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};

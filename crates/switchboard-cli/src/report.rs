@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use switchboard::auth::Facts;
 use switchboard::calls::Outcome;
-use switchboard::catalog::{Entry, Verdict};
+use switchboard::catalog::{Entry, LeftOut, Verdict};
 use switchboard::config::{Because, ServerSpec, SetAside, Transport};
 use switchboard::connect::Freshness;
 use switchboard::examine::Counts;
@@ -375,10 +375,28 @@ pub(crate) struct ErrorRow {
 
 /// `tools`.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Toolbox<'r> {
     pub(crate) tools: Vec<ToolRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) left_out: Vec<LeftOutRow>,
     pub(crate) errors: &'r [ErrorRow],
     pub(crate) problems: Vec<ProblemRow>,
+}
+
+/// A tool that a rule leaves out.
+#[derive(Debug, Serialize)]
+pub(crate) struct LeftOutRow {
+    server: String,
+    tool: String,
+    by: &'static str,
+}
+
+impl From<&LeftOut> for LeftOutRow {
+    fn from(left_out: &LeftOut) -> Self {
+        let raw = left_out.raw.clone();
+        Self { server: raw.server, tool: raw.tool, by: left_out.by.as_str() }
+    }
 }
 
 /// One tool.

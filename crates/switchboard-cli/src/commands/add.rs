@@ -1,5 +1,6 @@
 //! `add`: writes a new server into a file of ours. What the user adds is trusted as it is.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use switchboard::config::edit::{EditError, IfExists};
@@ -10,9 +11,10 @@ use switchboard::declared::{Declared, Limit, Remote, TransportName};
 use switchboard::sources::read;
 use switchboard::template::{Syntax, Template};
 use switchboard::visible::{excerpt, shell_word};
-use switchboard::{Scope, resolve};
+use switchboard::{Scope, redact, resolve};
+use url::{Host, Url};
 
-use super::{Context, Outcome, login, own_file, unread, wizard};
+use super::{Context, Outcome, login, own_file, trust, unread, wizard};
 use crate::args::{Add, ScopeArg, TransportArg};
 use crate::error::CommandError;
 
@@ -157,8 +159,33 @@ pub(super) fn spec(name: &str, add: &Add) -> Result<ServerSpec, CommandError> {
                  or where it is: switchboard add {name} --url URL"
             ));
         }
-        error
+        match add.url.as_deref().and_then(whole_address) {
+            Some(url) => error.hint(format!("did you mean {url}?")),
+            None => error,
+        }
     })
+}
+
+/// What an address without a scheme is probably meant to be, as it may be shown.
+fn whole_address(text: &str) -> Option<String> {
+    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "\\{}".contains(c);
+    if text.contains("://") || text.starts_with('/') || text.contains(is_odd) {
+        return None;
+    }
+    let url = Url::parse(&format!("https://{text}")).ok()?;
+    let host = url.host()?;
+    let is_here = match &host {
+        Host::Domain(name) => *name == "localhost",
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
+    };
+    // A mere word is no host, and what stands before an `@` may as well be another scheme.
+    let is_host = is_here || url.port().is_some() || host.to_string().contains(['.', ':']);
+    if !is_host || url.port() == Some(0) || text.contains('@') {
+        return None;
+    }
+    let scheme = if is_here { "http" } else { "https" };
+    Some(redact::url(&format!("{scheme}://{text}")))
 }
 
 fn template(text: &str) -> Template {
@@ -195,8 +222,17 @@ pub(super) fn approve(
             }
             continue;
         };
+        let others: BTreeMap<String, Approved> = winners
+            .clone()
+            .chain(aside.clone())
+            .filter(|(other, ..)| other != name)
+            .filter_map(|(other, origin, spec)| {
+                let hash = definition::hash(spec.as_ref().ok()?, origin, &discovery.project);
+                Some((hash, Approved { server: other.clone(), source: trust::source(origin) }))
+            })
+            .collect();
         // What stood there before is no longer agreed to.
-        Approvals::remove_from(&context.env, name, &source)?;
+        Approvals::remove_from(&context.env, name, &source, &others)?;
         let approved = Approved { server: (*name).to_owned(), source: source.clone() };
         new.push((definition::hash(spec, origin, &discovery.project), approved));
     }
@@ -227,11 +263,23 @@ pub(super) fn write_schema(path: &Path, scope: ScopeArg) {
 
 /// A secret in a file that others get to see.
 pub(super) fn secret_warning(spec: &ServerSpec, scope: ScopeArg) -> Option<Warning> {
-    let field = resolve::clear_secret(spec).filter(|_| scope == ScopeArg::Project)?;
+    let fields = clear_fields(spec).filter(|_| scope == ScopeArg::Project)?;
     Some(Warning {
-        message: format!("`{field}` now stands in clear text in a file that is shared with the project"),
+        message: format!("{fields} in clear text in a file that is shared with the project"),
         hint: "use --scope user, or a placeholder such as '${TOKEN}'".to_owned(),
     })
+}
+
+/// Which fields hold a secret in clear text, if any, as the beginning of a sentence.
+fn clear_fields(spec: &ServerSpec) -> Option<String> {
+    let fields = resolve::clear_secrets(spec);
+    let stand = if fields.len() == 1 { "stands" } else { "stand" };
+    (!fields.is_empty()).then(|| format!("{} now {stand}", quoted(&fields)))
+}
+
+/// Fields in a sentence.
+pub(super) fn quoted(fields: &[String]) -> String {
+    fields.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// A secret in a file of the user's that others on the machine may read.
@@ -239,9 +287,9 @@ pub(super) fn secret_warning(spec: &ServerSpec, scope: ScopeArg) -> Option<Warni
 fn mode_warning(spec: &ServerSpec, scope: ScopeArg, path: &Path) -> Option<Warning> {
     use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::metadata(path).ok()?.permissions().mode();
-    let field = resolve::clear_secret(spec).filter(|_| scope == ScopeArg::User && mode & 0o077 != 0)?;
+    let fields = clear_fields(spec).filter(|_| scope == ScopeArg::User && mode & 0o077 != 0)?;
     Some(Warning {
-        message: format!("`{field}` now stands in clear text in a file that others on this machine may read"),
+        message: format!("{fields} in clear text in a file that others on this machine may read"),
         hint: format!("chmod 600 {}", path.display()),
     })
 }
@@ -271,4 +319,37 @@ fn shadow_warning(context: &Context, name: &str, path: &Path) -> Option<Warning>
         _ => (format!("another definition of `{name}` counts"), name.to_owned()),
     };
     Some(Warning { message, hint: format!("switchboard why {}", shell_word(&why)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_without_its_scheme_is_completed() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(whole_address(text).as_deref(), expected, "{text}");
+        };
+        check("foo.com/mcp", Some("https://foo.com/mcp"));
+        check("foo.com:8443/mcp?key=hunter2", Some("https://foo.com:8443/mcp?key=***"));
+        check("host:8443", Some("https://host:8443"));
+        check("localhost:3000/mcp", Some("http://localhost:3000/mcp"));
+        check("127.0.0.1/mcp", Some("http://127.0.0.1/mcp"));
+        check("[::1]:3000", Some("http://[::1]:3000"));
+        for odd in [
+            "",
+            "foo",
+            "foo/mcp",
+            "ftp://foo.com",
+            "/srv/foo.sock",
+            "foo.com/a b",
+            "foo.com:0/",
+            "mailto:me@foo.com",
+            "me:hunter2@foo.com",
+            "javascript:alert(1)",
+            "{HOST}.com/mcp",
+        ] {
+            check(odd, None);
+        }
+    }
 }

@@ -265,14 +265,17 @@ pub(crate) fn say_unlisted(context: &Context, entry: &Entry, sent: &Json) {
 /// Arguments given as one JSON text.
 pub(crate) fn given(context: &Context, call: &Call) -> Result<Option<Json>, CommandError> {
     let Some(source) = &call.args else { return Ok(None) };
-    let unreadable = |error: std::io::Error| {
-        CommandError::usage("bad-arguments", format!("cannot read the arguments: {error}"))
+    let unreadable = |from: &str, error: &std::io::Error| {
+        CommandError::usage("bad-arguments", format!("cannot read the arguments from {from}: {error}"))
     };
     let text = match source.strip_prefix('@') {
-        Some(path) => std::fs::read_to_string(context.env.absolute(path.as_ref())).map_err(unreadable)?,
+        Some(path) => std::fs::read_to_string(context.env.absolute(path.as_ref()))
+            .map_err(|error| unreadable(&excerpt(path, 200), &error))?,
         None if source == "-" => {
             let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map_err(unreadable)?;
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .map_err(|error| unreadable("standard input", &error))?;
             text
         }
         None => source.clone(),

@@ -2,15 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::SystemTime;
 
 use switchboard::auth::{self, Keys};
 use switchboard::config::{Because, Server, Transport};
 use switchboard::discover::sort;
 use switchboard::resolve::{self, Program, Subject, find_program};
-use switchboard::{Code, Discovery, Env, Problem, Provider, Scope, Severity, State, redact};
+use switchboard::visible::shell_word;
+use switchboard::{Code, Discovery, Env, Problem, Provider, Scope, Severity, State, redact, session};
 
+use super::add::quoted;
 use super::online::{self, Wait};
-use super::{Context, Outcome, bundle, is_this_program, s};
+use super::{Context, Outcome, bundle, is_this_program, login, s};
+use crate::age::ago;
 use crate::error::CommandError;
 use crate::printer::{GOOD, Volume, problem_lines};
 use crate::report::{Doctor, ProblemRow};
@@ -18,24 +22,27 @@ use crate::report::{Doctor, ProblemRow};
 pub(super) fn run(context: &Context, connect: bool, report: Option<&Path>) -> Result<Outcome, CommandError> {
     let discovery = context.discover();
     let mut problems = examine(&discovery, &context.env);
-    if connect {
+    let more = if connect {
         // Who needs a login is known already.
         let logins = [Code::LoginMissing, Code::LoginOver, Code::ClearTextLogin];
         let known = problems.iter().filter(|problem| logins.contains(&problem.code));
         let known = known.filter_map(|problem| problem.server.clone()).collect();
-        problems.extend(tried(context, &discovery, &known)?);
-        sort(&mut problems);
-        // What is known to be missing is one cause, not two.
-        let missing: Vec<_> = problems
-            .iter()
-            .filter(|problem| problem.code == Code::CommandNotFound)
-            .filter_map(|problem| problem.server.clone())
-            .collect();
-        problems.retain(|problem| {
-            problem.code != Code::ServerFailed
-                || problem.server.as_ref().is_none_or(|server| !missing.contains(server))
-        });
-    }
+        tried(context, &discovery, &known)?
+    } else {
+        remembered(context, &discovery)
+    };
+    problems.extend(more);
+    sort(&mut problems);
+    // What is known to be missing is one cause, not two.
+    let missing: Vec<_> = problems
+        .iter()
+        .filter(|problem| problem.code == Code::CommandNotFound)
+        .filter_map(|problem| problem.server.clone())
+        .collect();
+    problems.retain(|problem| {
+        problem.code != Code::ServerFailed
+            || problem.server.as_ref().is_none_or(|server| !missing.contains(server))
+    });
     if let Some(path) = report {
         bundle::write(context, (&discovery, &problems), path)?;
     }
@@ -95,6 +102,28 @@ fn tried(
     })
 }
 
+/// What came out when approved servers were last connected to, of late.
+fn remembered(context: &Context, discovery: &Discovery) -> Vec<Problem> {
+    let (faults, now) = (session::last_faults(&online::options(context, &[]), discovery), SystemTime::now());
+    let enabled = discovery.servers.iter().filter(|server| server.state() == State::Enabled);
+    let problem = |server: &Server| {
+        let (name, origin) = (server.name.as_str(), &server.origin);
+        let fault = faults.get(name)?;
+        let spec = server.definition.as_deref().ok()?;
+        let subject = Subject { name, spec, origin, project: &discovery.project, token: None };
+        let (when, word) = (ago(fault.at, now), shell_word(name));
+        let (what, hint) = match login::status(name, login::standing(&context.env, &subject)) {
+            // Where a login is kept or missing, that says more than what the server said before.
+            Some(_) if fault.needs_login => return None,
+            None if fault.needs_login => ("asked for a login", format!("switchboard reauth {word}")),
+            _ => ("did not work", format!("switchboard test {word}")),
+        };
+        let message = format!("`{name}` {what} when it was last tried, {when}: {}", fault.message);
+        Some(Problem::new(Code::ServerFailed, message).hint(hint).server(name).origin(origin.clone()))
+    };
+    enabled.filter_map(problem).collect()
+}
+
 /// Everything that discovery saw, and what a look at programs and values adds.
 fn examine(discovery: &Discovery, env: &Env) -> Vec<Problem> {
     let mut problems: Vec<Problem> =
@@ -152,11 +181,15 @@ fn look(server: &Server, discovery: &Discovery, env: &Env) -> Vec<Problem> {
         let message = format!("`{command}` is not found, so `{}` cannot start", server.name);
         let is_path = stdio.command.raw().contains(['/', '\\']);
         let hint = if is_path { "check the path" } else { "install it, or give its full path" };
+        let line_hint = resolve::line_hint(stdio, env, discovery.project.directory_of(&server.origin));
+        let hint = line_hint.unwrap_or_else(|| hint.to_owned());
         let problem = Problem::new(Code::CommandNotFound, message).hint(hint);
         problems.push(problem.server(&server.name).origin(server.origin.clone()));
     }
-    if let (Scope::Project, Some(field)) = (server.origin.scope, resolve::clear_secret(spec)) {
-        let message = format!("`{field}` holds a secret in clear text, in a project's file");
+    let secrets = resolve::clear_secrets(spec);
+    if server.origin.scope == Scope::Project && !secrets.is_empty() {
+        let holds = if secrets.len() == 1 { "holds a secret" } else { "hold secrets" };
+        let message = format!("{} {holds} in clear text, in a project's file", quoted(&secrets));
         let problem = Problem::new(Code::SecretInProject, message)
             .hint("put it into a variable and write its placeholder");
         problems.push(problem.server(&server.name).origin(server.origin.clone()));
@@ -193,7 +226,7 @@ fn waiting(discovery: &Discovery) -> Option<Problem> {
         .servers
         .iter()
         .filter(|server| server.state() == State::Untrusted && server.origin.provider != Provider::BuiltIn)
-        .map(|server| switchboard::visible::shell_word(&server.name))
+        .map(|server| shell_word(&server.name))
         .collect();
     if names.is_empty() {
         return None;

@@ -48,6 +48,7 @@ pub(super) enum Wait {
 pub(super) fn check(context: &Context, servers: &[String]) -> Result<Discovery, CommandError> {
     trust::offer_new(context, servers)?;
     let discovery = context.discover();
+    say_where_it_may_be(context, &discovery, servers);
     for name in servers {
         discovery.server(name).ok_or_else(|| unknown_server(&discovery, name))?;
         connection::connectable(&discovery, name)?;
@@ -243,6 +244,13 @@ pub(crate) fn who_failed(session: &Session) -> Option<String> {
 pub(crate) fn say_what_is_lost(context: &Context, discovery: &Discovery) {
     let lost: Vec<_> = discovery.lost_files().collect();
     context.printer.problems(&lost, &context.env, MOST_PROBLEMS);
+}
+
+/// The same, if one of these is nowhere: it may stand in such a file.
+pub(super) fn say_where_it_may_be(context: &Context, discovery: &Discovery, names: &[String]) {
+    if names.iter().any(|name| discovery.server(name).is_none()) {
+        say_what_is_lost(context, discovery);
+    }
 }
 
 /// Says who waits for approval.

@@ -15,7 +15,7 @@ use switchboard::{Discovery, Env, Server, ServerSpec, State, session};
 
 use super::running::{self, Running};
 use super::{ADD_ONE, Context, Outcome, is_this_program, login, online, s, unknown_server};
-use crate::age::age;
+use crate::age::{age, ago};
 use crate::control::Reply;
 use crate::error::CommandError;
 use crate::printer::{BAD, FAINT, GOOD, STRONG, WAITING};
@@ -42,6 +42,7 @@ pub(super) fn rows(
 ) -> Result<(Arc<Discovery>, Vec<StatusRow>), CommandError> {
     let options = online::options(context, &[]);
     let (discovery, catalog) = session::cached(&options);
+    online::say_where_it_may_be(context, &discovery, names);
     for name in names {
         if discovery.server(name).is_none() {
             return Err(unknown_server(&discovery, name));
@@ -190,14 +191,16 @@ fn readiness(
     let place = match &spec.transport {
         Transport::Stdio(_) if is_this_program(server) => None,
         Transport::Stdio(stdio) => {
-            match find_program(stdio, env, discovery.project.directory_of(&server.origin)) {
+            let directory = discovery.project.directory_of(&server.origin);
+            match find_program(stdio, env, directory) {
                 Program::Found(path) => Some(env.display(&path)),
                 Program::NotFound => {
                     let command = stdio.command.raw();
                     let is_path = command.contains(['/', '\\']);
                     let detail = if is_path { "check the path" } else { "install it, or give its full path" };
                     let status = format!("{} not found", switchboard::redact::word(command));
-                    return (status, Some(detail.to_owned()));
+                    let line_hint = resolve::line_hint(stdio, env, directory);
+                    return (status, Some(line_hint.unwrap_or_else(|| detail.to_owned())));
                 }
                 Program::Unknown => Some("its command is known only at the start".to_owned()),
             }
@@ -233,7 +236,7 @@ fn not_working(
     missing: Option<String>,
     now: SystemTime,
 ) -> (String, Option<String>) {
-    let when = age(fault.at, now).map_or("just now".to_owned(), |age| format!("{age} ago"));
+    let when = ago(fault.at, now);
     let (status, what) = if fault.needs_login {
         let how = format!("switchboard reauth {}", shell_word(&server.name));
         (NEEDS_LOGIN, format!("it asked for a login {when}: {how}"))

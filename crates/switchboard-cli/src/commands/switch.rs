@@ -6,7 +6,7 @@ use switchboard::sources::places;
 use switchboard::visible::shell_word;
 use switchboard::{Origin, Provider, Server, State};
 
-use super::{Context, Outcome, privacy, unknown_server};
+use super::{Context, Outcome, online, privacy, unknown_server};
 use crate::error::CommandError;
 
 pub(super) use Switch::{Off, On};
@@ -22,7 +22,10 @@ pub(super) fn run(context: &Context, name: &str, to: Switch) -> Result<Outcome, 
                 let conduct = aside.definition.as_ref().map(|spec| spec.conduct.clone()).unwrap_or_default();
                 (&aside.origin, conduct, None)
             }
-            None => return Err(unknown_server(&discovery, name)),
+            None => {
+                online::say_what_is_lost(context, &discovery);
+                return Err(unknown_server(&discovery, name));
+            }
         },
     };
     if now == Some(to) {

@@ -1,6 +1,8 @@
 //! `tools`: the tools of every server, by the names a model sees.
 
-use switchboard::catalog::{Catalog, Entry};
+use std::collections::{BTreeMap, BTreeSet};
+
+use switchboard::catalog::{Catalog, Entry, Rule};
 use switchboard::visible::excerpt;
 use switchboard::{Code, Problem};
 
@@ -10,7 +12,7 @@ use super::{ADD_ONE, Context, Outcome, s};
 use crate::args::Listing;
 use crate::error::CommandError;
 use crate::printer::{FAINT, STRONG, Volume};
-use crate::report::{ProblemRow, ToolRow, Toolbox};
+use crate::report::{LeftOutRow, ProblemRow, ToolRow, Toolbox};
 use crate::table::{Cell, Table};
 
 /// Columns that the rest of a line needs to make sense.
@@ -29,7 +31,8 @@ fn show(context: &Context, listing: &Listing, shown: &Shown<'_>) -> Result<(), C
         let untrusted = shown.discovery.problems.iter().filter(waits);
         let missing = shown.discovery.lost_files().chain(untrusted);
         let problems = catalog.problems.iter().chain(missing).map(ProblemRow::from).collect();
-        context.printer.json(&Toolbox { tools, errors: &shown.errors, problems })?;
+        let left_out = catalog.left_out().iter().map(LeftOutRow::from).collect();
+        context.printer.json(&Toolbox { tools, left_out, errors: &shown.errors, problems })?;
         return Ok(());
     }
     if catalog.tools.is_empty() {
@@ -40,15 +43,34 @@ fn show(context: &Context, listing: &Listing, shown: &Shown<'_>) -> Result<(), C
     } else {
         context.printer.data(&table(catalog, context.printer.width).lines(context.printer.width))?;
         context.printer.remark("");
-        let servers: std::collections::BTreeSet<_> =
-            catalog.tools.iter().map(|entry| &entry.server).collect();
+        let servers: BTreeSet<_> = catalog.tools.iter().map(|entry| &entry.server).collect();
         let (n, m) = (catalog.tools.len(), servers.len());
         context.printer.remark(&format!("{n} tool{} of {m} server{}", s(n), s(m)));
+    }
+    if context.printer.volume == Volume::Verbose {
+        say_what_is_left_out(context, catalog);
     }
     let problems: Vec<_> = catalog.problems.iter().collect();
     let most = if context.printer.volume == Volume::Verbose { usize::MAX } else { MOST_PROBLEMS };
     context.printer.problems(&problems, &context.env, most);
     Ok(())
+}
+
+/// Says which tools the rules leave out, one line a server.
+fn say_what_is_left_out(context: &Context, catalog: &Catalog) {
+    let mut servers: BTreeMap<&str, BTreeMap<Rule, BTreeSet<&str>>> = BTreeMap::new();
+    for left_out in catalog.left_out() {
+        let rules = servers.entry(&left_out.raw.server).or_default();
+        rules.entry(left_out.by).or_default().insert(&left_out.raw.tool);
+    }
+    for (server, rules) in servers {
+        let rules = rules.into_iter().map(|(rule, tools)| {
+            let tools: Vec<_> = tools.into_iter().map(|tool| excerpt(tool, 80)).collect();
+            format!("by `{}`: {}", rule.as_str(), tools.join(", "))
+        });
+        let rules: Vec<_> = rules.collect();
+        context.printer.remark(&format!("Left out of {} {}", excerpt(server, 60), rules.join("; ")));
+    }
 }
 
 /// On a narrow terminal the server is left out: it is part of the name.

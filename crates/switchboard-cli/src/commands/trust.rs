@@ -10,7 +10,7 @@ use switchboard::{
     Consent, Discovery, Options, Origin, Provider, Server, ServerSpec, State, discover, redact,
 };
 
-use super::{Context, Outcome, connection, s, unknown_server};
+use super::{Context, Outcome, connection, online, s, unknown_server};
 use crate::args::Trust;
 use crate::error::{CommandError, Kind};
 use crate::printer::{FAINT, STRONG, WAITING};
@@ -95,18 +95,19 @@ fn approve(context: &Context, discovery: &Discovery, chosen: &[&Server]) -> Resu
         .iter()
         .filter_map(|server| {
             let hash = server.definition_hash(&discovery.project)?;
-            let source = server
-                .origin
-                .path
-                .as_deref()
-                .map_or_else(|| server.origin.provider.label().to_owned(), |path| path.display().to_string());
-            Some((hash, Approved { server: server.name.clone(), source }))
+            Some((hash, Approved { server: server.name.clone(), source: source(&server.origin) }))
         })
         .collect();
     if !new.is_empty() {
         Approvals::add(&context.env, &new)?;
     }
     Ok(())
+}
+
+/// What an approval says of where its definition stood.
+pub(super) fn source(origin: &Origin) -> String {
+    let path = origin.path.as_deref();
+    path.map_or_else(|| origin.provider.label().to_owned(), |path| path.display().to_string())
 }
 
 fn choose<'d>(
@@ -116,6 +117,7 @@ fn choose<'d>(
     waiting: &[&'d Server],
 ) -> Result<Vec<&'d Server>, CommandError> {
     if !trust.names.is_empty() {
+        online::say_where_it_may_be(context, discovery, &trust.names);
         let mut chosen = Vec::new();
         for name in &trust.names {
             chosen.extend(by_name(context, discovery, name)?);
@@ -289,6 +291,7 @@ pub(super) fn untrust(context: &Context, names: &[String], all: bool) -> Result<
         return Err(CommandError::usage("usage", "name the servers, or use --all"));
     }
     let discovery = stored(context);
+    online::say_where_it_may_be(context, &discovery, names);
     let mut taken = 0;
     if all {
         taken = Approvals::remove_all(&context.env)?;

@@ -6,7 +6,7 @@ use switchboard::resolve::{self, Subject};
 use switchboard::visible::shell_word;
 use switchboard::{Consent, Discovery, Problem, Server, State};
 
-use super::{Context, Outcome, login, unknown_server};
+use super::{Context, Outcome, login, online, unknown_server};
 use crate::error::CommandError;
 use crate::printer::{FAINT, GOOD, STRONG, WAITING, problem_lines};
 use crate::report::{ConsentRow, OriginRow, ProblemRow, ServerRow, ValueRow, Why};
@@ -20,6 +20,7 @@ pub(super) fn run(context: &Context, name: &str) -> Result<Outcome, CommandError
     let server = discovery.server(name);
     let aside: Vec<_> = discovery.shadowed.iter().filter(|aside| aside.name == name).collect();
     if server.is_none() && aside.is_empty() {
+        online::say_what_is_lost(context, &discovery);
         return Err(unknown_server(&discovery, name));
     }
     let (values, missing) = match server.and_then(|server| Some((server, server.definition.as_ref().ok()?))) {

@@ -71,6 +71,25 @@ fn what_was_added_is_trusted_until_it_changes() {
 }
 
 #[test]
+fn replacing_one_leaves_another_of_the_same_definition_trusted() {
+    let sandbox = Sandbox::new();
+    run(&sandbox, &["add", "one", "--", "foo", "--x", "1"]);
+    run(&sandbox, &["add", "two", "--", "foo", "--x", "1"]);
+    let is_trusted = |name: &str| {
+        let listed = json(&sandbox, &["list", "--json"]);
+        let row = listed["servers"].as_array().unwrap().iter().find(|row| row["name"] == name).cloned();
+        row.unwrap()["state"] == "enabled"
+    };
+    run(&sandbox, &["add", "two", "--replace", "--", "foo", "--y", "2"]);
+    assert!(is_trusted("one") && is_trusted("two"));
+    // What is left of it is given to the one that has it.
+    run(&sandbox, &["untrust", "two"]);
+    assert!(is_trusted("one") && !is_trusted("two"));
+    run(&sandbox, &["untrust", "one"]);
+    assert!(!is_trusted("one"));
+}
+
+#[test]
 fn refuses_with_the_words_of_the_contract() {
     let sandbox = Sandbox::new();
     run(&sandbox, &["add", "there", "--", "x"]);

@@ -50,6 +50,8 @@ fn arguments_that_are_no_json_come_with_how_to_give_them() {
     sandbox.write("oops.json", "{oops");
     let said = run(&sandbox, &["call", "files/read", "--args", "@oops.json"]);
     assert!(said.contains("hint: they must look like {\"key\": \"value\"}\n"), "{said}");
+    let said = run(&sandbox, &["call", "files/read", "--args", "@none.json"]);
+    assert!(said.contains("cannot read the arguments from none.json: No such file"), "{said}");
 }
 
 #[test]

@@ -72,6 +72,21 @@ fn what_a_server_offers() {
 }
 
 #[test]
+fn tools_that_a_rule_leaves_out_are_named() {
+    let rules = json!({"tools": {"allow": ["a*", "odd"], "deny": ["odd", "add"]}});
+    let (sandbox, _script) = world(offers(), &rules);
+    let said = "Left out of fake by `tools.deny`: add, odd; by `tools.allow`: bare\n";
+    for line in [&["tools", "fake", "-v"][..], &["tools", "--cached", "-v"]] {
+        let seen = run(&sandbox, line);
+        assert!(seen.contains(said) && seen.contains("--- exit 0"), "{line:?} {seen}");
+    }
+    assert!(!run(&sandbox, &["tools", "fake"]).contains("Left out"));
+    let by = |tool: &str, by: &str| json!({"server": "fake", "tool": tool, "by": by});
+    let left_out = json!([by("add", "tools.deny"), by("bare", "tools.allow"), by("odd", "tools.deny")]);
+    assert_eq!(json(&sandbox, &["tools", "--json"])["leftOut"], left_out);
+}
+
+#[test]
 fn a_call_and_every_way_it_can_end() {
     let (sandbox, script) = world(json!({}), &json!({"tools": {"deny": ["count"]}}));
     insta::assert_snapshot!(session(

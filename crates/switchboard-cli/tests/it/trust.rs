@@ -51,3 +51,18 @@ fn shows_everything_that_would_run() {
     assert!(!text.contains("hunter2"), "{text}");
     insta::assert_snapshot!(text);
 }
+
+#[test]
+fn a_file_that_cannot_be_used_is_named_to_whoever_misses_a_server() {
+    let sandbox = testkit::Sandbox::new();
+    sandbox.write("~/.cursor/mcp.json", "{\"mcpServers\": {\"time\": {\"command\": \"time\"}");
+    sandbox.write(".mcp.json", "{\"mcpServers\": {\"here\": {\"command\": \"here\"}}}");
+    for verb in ["trust", "untrust", "why", "status", "enable", "disable"] {
+        let text = run(&sandbox, &[verb, "time"]);
+        let (file, server) = (text.find("~/.cursor/mcp.json"), text.find("Server \"time\" not found"));
+        assert!(file.is_some() && file < server, "{text}");
+    }
+    for verb in ["trust", "untrust"] {
+        assert!(!run(&sandbox, &[verb, "here"]).contains("cursor"), "{verb}");
+    }
+}

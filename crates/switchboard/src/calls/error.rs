@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::deferred::Deferred;
 use super::policy::By;
-use crate::connect::{Fault, Refused};
+use crate::connect::{Fault, Refused, last_words};
 use crate::problem::Explain;
 use crate::visible::shell_word;
 use crate::wire;
@@ -212,7 +212,7 @@ impl CallError {
         }
     }
 
-    /// The last line the server's process wrote to its standard error: often the reason.
+    /// The last line the server's process wrote to its standard error, advice aside: often the reason.
     pub fn last_words(&self) -> Option<&str> {
         let said = match self {
             Self::Failed { stderr, .. } => stderr,
@@ -224,7 +224,7 @@ impl CallError {
             | Self::Stopped { .. }
             | Self::TooLate { .. } => return None,
         };
-        said.lines().rev().find(|line| !line.trim().is_empty())
+        last_words(said)
     }
 
     /// The text a model is given.

@@ -133,7 +133,7 @@ fn is_unreachable(error: &wire::Error) -> bool {
         Cause::Unreachable { step, .. } => *step,
         _ => return false,
     };
-    matches!(step, Obstacle::Dns | Obstacle::Connect | Obstacle::Tls)
+    matches!(step, Obstacle::Dns | Obstacle::Connect | Obstacle::Tls | Obstacle::NoTls)
 }
 
 /// Does something that is always safe to repeat, such as reading, once more after a loss.

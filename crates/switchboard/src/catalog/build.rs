@@ -66,6 +66,36 @@ pub struct Of<T> {
     pub item: T,
 }
 
+/// The rule of a server that leaves a tool out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// What matches is not offered.
+    Deny,
+    /// Only what matches is offered.
+    Allow,
+}
+
+impl Rule {
+    /// The field it stands in.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deny => "tools.deny",
+            Self::Allow => "tools.allow",
+        }
+    }
+}
+
+/// A tool that the rules of its server leave out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Which tool of which server.
+    pub raw: Raw,
+    /// What leaves it out.
+    pub by: Rule,
+    /// What stands for the server in names.
+    pub(super) word: String,
+}
+
 /// What all servers offer together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalog {
@@ -83,8 +113,8 @@ pub struct Catalog {
     pub hints: Vec<Of<Hints>>,
     /// What was renamed, left out or repaired.
     pub problems: Vec<Problem>,
-    /// Tools the rules leave out, with the word for their server: no model sees them, and whoever names one is told why.
-    pub(super) left_out: Vec<(Raw, String)>,
+    /// Tools the rules leave out: no model sees them, and whoever names one is told why.
+    pub(super) left_out: Vec<LeftOut>,
 }
 
 /// Builds the catalog. `checked` gives what was found out about the tools of a server, in the order they are listed.
@@ -132,14 +162,19 @@ pub(super) fn from_checked<'a>(
 type Usable<'a> = (&'a Part<'a>, Tool, Json, Option<Arc<Promise>>);
 
 impl Catalog {
+    /// The tools that the rules of their servers leave out, by server, in the order they are listed.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
     /// The tools of a server that may be offered, each once.
     fn usable_tools<'a>(&mut self, part: &'a Part<'a>, checked: &[Checked]) -> Vec<Usable<'a>> {
         let mut seen = BTreeSet::new();
         let mut usable = Vec::new();
         for (tool, checked) in part.offer.tools.iter().zip(checked) {
-            if !is_allowed(part.conduct, &tool.name) {
+            if let Some(by) = left_out_by(part.conduct, &tool.name) {
                 let raw = Raw { server: part.server.to_owned(), tool: tool.name.clone() };
-                self.left_out.push((raw, part.word().to_owned()));
+                self.left_out.push(LeftOut { raw, by, word: part.word().to_owned() });
                 continue;
             }
             if !seen.insert(tool.name.clone()) {
@@ -186,9 +221,16 @@ impl Catalog {
 
 /// Whether the rules of the server let the tool through. What is denied stays denied.
 pub(crate) fn is_allowed(conduct: &Conduct, tool: &str) -> bool {
+    left_out_by(conduct, tool).is_none()
+}
+
+fn left_out_by(conduct: &Conduct, tool: &str) -> Option<Rule> {
     let rules = &conduct.tools;
     let matches = |patterns: &[String]| patterns.iter().any(|pattern| matches_glob(pattern, tool));
-    !matches(&rules.deny) && (rules.allow.is_empty() || matches(&rules.allow))
+    if matches(&rules.deny) {
+        return Some(Rule::Deny);
+    }
+    (!rules.allow.is_empty() && !matches(&rules.allow)).then_some(Rule::Allow)
 }
 
 fn clash_problem(clash: &[usize], raws: &[(Raw, &str)], names: &[String]) -> Problem {

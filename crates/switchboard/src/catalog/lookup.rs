@@ -1,6 +1,6 @@
 //! Finds a tool by whatever spelling somebody uses, as long as it can mean only one.
 
-use super::build::{Catalog, Entry};
+use super::build::{Catalog, Entry, LeftOut};
 use super::naming::{self, Raw};
 use crate::config::settings::NameStyle;
 
@@ -51,14 +51,16 @@ impl Catalog {
                 }
             }
         }
-        let is_meant = |(raw, word): &&(Raw, String)| {
+        let is_meant = |LeftOut { raw, word, .. }: &&LeftOut| {
             server.is_none_or(|server| raw.server == server)
                 && readings
                     .iter()
                     .any(|reading| [&raw.server, word].iter().any(|word| reading(word, &raw.tool, spelling)))
         };
         Err(match self.left_out.iter().find(is_meant) {
-            Some((Raw { server, tool }, _)) => Missed::LeftOut { server: server.clone(), tool: tool.clone() },
+            Some(LeftOut { raw: Raw { server, tool }, .. }) => {
+                Missed::LeftOut { server: server.clone(), tool: tool.clone() }
+            }
             None => Missed::Unknown { near: self.near(spelling) },
         })
     }

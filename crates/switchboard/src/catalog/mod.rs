@@ -18,7 +18,7 @@ mod promise;
 pub(crate) mod sample;
 mod search;
 
-pub use build::{Catalog, Entry, Of, Part};
+pub use build::{Catalog, Entry, LeftOut, Of, Part, Rule};
 pub use builder::{Builder, build};
 pub use cache::Cache;
 pub use lookup::Missed;

@@ -134,9 +134,30 @@ impl Approvals {
         Self::forget(env, |hash, entry| entry.server == server || definition == Some(hash))
     }
 
-    /// Takes back every approval of a server of this name in this file.
-    pub fn remove_from(env: &Env, server: &str, source: &str) -> Result<usize, WriteError> {
-        Self::forget(env, |_, entry| entry.server == server && entry.source == source)
+    /// Takes back every approval of a server of this name in this file. One of a definition that another server has as
+    /// well is that server's from now on.
+    pub fn remove_from(
+        env: &Env,
+        server: &str,
+        source: &str,
+        others: &BTreeMap<String, Approved>,
+    ) -> Result<(), WriteError> {
+        // One that cannot be looked at may hold what is to be taken back.
+        if !write::is_there(&Self::path(env))? {
+            return Ok(());
+        }
+        Self::change(env, |approvals| {
+            approvals.approved.retain(|hash, entry| {
+                if entry.server != server || entry.source != source {
+                    return true;
+                }
+                let other = others.get(hash);
+                if let Some(other) = other {
+                    entry.clone_from(other);
+                }
+                other.is_some()
+            });
+        })
     }
 
     /// Takes back everything; tells how many there were.

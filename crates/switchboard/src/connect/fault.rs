@@ -103,6 +103,17 @@ impl Fault {
     }
 }
 
+/// The last line on a standard error that tells what happened: often the reason. Advice comes after it.
+pub(crate) fn last_words(stderr: &str) -> Option<&str> {
+    let lines = || stderr.lines().rev().filter(|line| !line.trim().is_empty());
+    lines().find(|line| !is_advice(line)).or_else(|| lines().next())
+}
+
+fn is_advice(line: &str) -> bool {
+    let start = line.trim_start().get(..5).unwrap_or_default();
+    ["hint:", "help:"].iter().any(|word| start.eq_ignore_ascii_case(word))
+}
+
 fn gravity(error: &wire::Error) -> Gravity {
     use wire::Cause;
     match &error.cause {
@@ -141,5 +152,22 @@ impl Explain for Fault {
 
     fn place(&self) -> Option<(&Path, Option<u32>)> {
         self.place.as_ref().map(|(path, line)| (path.as_path(), *line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_not_the_last_word() {
+        let check = |stderr: &str, expected: Option<&str>| assert_eq!(last_words(stderr), expected);
+        check("", None);
+        check(" \n\n", None);
+        check("starting\ndisk full\n \n", Some("disk full"));
+        check("no disk\n  hint: buy one\nHELP: see the shop\n\n", Some("no disk"));
+        check("hint: buy one\nhelp: or two\n", Some("help: or two"));
+        check("hint: buy one\nhints: none\n", Some("hints: none"));
+        check("h\u{e4}lt\n", Some("h\u{e4}lt"));
     }
 }

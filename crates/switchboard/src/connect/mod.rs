@@ -22,4 +22,5 @@ pub use handle::{Handle, Lease, Refused, Status, View};
 pub use offer::{Freshness, Hints, Kept, Offer};
 pub use recipe::{Persistence, Recipe, Shared};
 
+pub(crate) use fault::last_words;
 pub(crate) use fleet::Fleet;

@@ -27,6 +27,8 @@ pub enum Error {
         about: Box<About>,
         /// The program, without secrets.
         command: String,
+        /// What to do about it where it is a whole command line, without secrets.
+        line_hint: Option<String>,
     },
     /// The address cannot be dialled.
     #[error("its `url` {fault}")]
@@ -98,7 +100,8 @@ impl Explain for Error {
 
     fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::ProgramNotFound { .. } => {
+            Self::ProgramNotFound { line_hint: Some(hint), .. } => hint.clone(),
+            Self::ProgramNotFound { line_hint: None, .. } => {
                 "install it, or write its whole path as `command`; `PATH` is searched".to_owned()
             }
             Self::BadUrl { url, .. } => {

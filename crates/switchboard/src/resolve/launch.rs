@@ -14,7 +14,7 @@ use super::commands::Commands;
 use super::env_file;
 use super::error::Error;
 use super::identity::Identity;
-use super::program::{from_home, locate};
+use super::program::{from_home, hint_for_line, locate};
 use super::surroundings::{Variables, is_ours};
 use super::values::{Values, read_text};
 use crate::config::{Endpoint, Field, ServerSpec, Stdio, Transport};
@@ -131,9 +131,12 @@ async fn child(values: &mut Values<'_>, stdio: &Stdio) -> Result<Child, Error> {
         args.push(values.word(Field::Arg(index), arg).await);
     }
     values.note_args(&args);
-    let Some(program) = locate(&from_home(&command, values.env), variables.get("PATH"), &cwd) else {
-        let command = values.secrets.scrub(&redact::word(&command)).into_owned();
-        return Err(Error::ProgramNotFound { command, about: Box::new(values.about()) });
+    let find = |command: &str| locate(&from_home(command, values.env), variables.get("PATH"), &cwd);
+    let Some(program) = find(&command) else {
+        let clean = |text: String| values.secrets.scrub(&text).into_owned();
+        let line_hint = hint_for_line(&command, |word| find(word).is_some()).map(clean);
+        let command = clean(redact::word(&command));
+        return Err(Error::ProgramNotFound { command, line_hint, about: Box::new(values.about()) });
     };
     Ok(Child { program, args, env: variables.into_pairs(), cwd })
 }

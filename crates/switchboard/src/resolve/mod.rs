@@ -30,6 +30,6 @@ pub(crate) use glimpse::glimpse;
 pub use identity::Identity;
 pub use launch::{Address, Child, Launch, Subject, Target, launch};
 pub use preview::{Preview, preview, unresolved};
-pub use program::{Program, find as find_program};
+pub use program::{Program, find as find_program, line_hint};
 pub use run::{Failure, Limits};
-pub use secrets::clear_secret;
+pub use secrets::clear_secrets;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::preview::expand;
 use crate::config::Stdio;
 use crate::env::Env;
+use crate::redact;
 use crate::template::Template;
 
 /// Where a program is, or why it is nowhere.
@@ -41,6 +42,29 @@ pub fn find(stdio: &Stdio, env: &Env, directory: &Path) -> Program {
         Some(found) => Program::Found(found),
         None => Program::NotFound,
     }
+}
+
+/// What to do about a program that is not found, where its text is a whole command line.
+pub fn line_hint(stdio: &Stdio, env: &Env, directory: &Path) -> Option<String> {
+    let is_program = |word: &str| {
+        let alone = Stdio { command: Template::plain(word), ..stdio.clone() };
+        matches!(find(&alone, env, directory), Program::Found(_))
+    };
+    hint_for_line(stdio.command.raw(), is_program)
+}
+
+/// What to do about a text that is no program, if its first word is one or could be the name of one.
+pub(super) fn hint_for_line(command: &str, is_program: impl FnOnce(&str) -> bool) -> Option<String> {
+    let command = command.trim();
+    let (program, _) = command.split_once(' ')?;
+    // The blank may as well stand in a directory's name or in a placeholder.
+    if program.contains(['/', '\\', '$', '{']) && !is_program(program) {
+        return None;
+    }
+    // All words at once: an option tells that a key follows.
+    let shown = redact::word(command);
+    let (_, args) = shown.split_once(' ')?;
+    Some(format!("write the program alone as `command`, and `{}` as `args`", args.trim()))
 }
 
 /// The file of a program. Directories of `PATH` that depend on where one is do not count: a project could plant a

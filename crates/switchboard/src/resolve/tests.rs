@@ -370,6 +370,29 @@ async fn what_cannot_be_launched_says_why_and_no_secret() {
 
 #[cfg(unix)]
 #[tokio::test]
+async fn a_whole_command_line_is_told_where_its_arguments_belong() {
+    let check = async |raw: &'static str, args: Option<&str>| {
+        let template = Template::parse(raw, Syntax::Braced);
+        let world = World::stdio(&[]).edit(|stdio| stdio.command = template).var("TOKEN", "hunter2");
+        let error = world.launch().await.unwrap_err();
+        assert_eq!(error.code(), "command-not-found");
+        let expected = match args {
+            Some(args) => format!("write the program alone as `command`, and `{args}` as `args`"),
+            None => "install it, or write its whole path as `command`; `PATH` is searched".to_owned(),
+        };
+        assert_eq!(error.hint().unwrap(), expected, "{raw}");
+    };
+    check("no-such -y foo", Some("-y foo")).await;
+    check(" no-such  foo ", Some("foo")).await;
+    check("no-such --token hunter2 x", Some("--token *** x")).await;
+    check("no-such -p ${TOKEN}", Some("-p ***")).await;
+    check("/bin/sh -c true", Some("-c true")).await;
+    check("/no such/program", None).await;
+    check("no-such", None).await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
 async fn a_program_planted_in_the_project_is_not_run() {
     use std::os::unix::fs::PermissionsExt;
     let world = World::stdio(&[]).file("npx", "#!/bin/sh\n").var("PATH", ".::relative:/nowhere");

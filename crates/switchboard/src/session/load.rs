@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use super::{Gate, Options, Session};
 use crate::catalog::{Cache, Catalog, Entry, Part, build};
 use crate::config::{Server, State};
+use crate::connect::last_words;
 use crate::discover::{Discovery, discover};
 use crate::problem::{Explain, Severity};
 use crate::resolve::Identity;
@@ -40,7 +41,7 @@ pub struct LoadError {
     pub is_required: bool,
     /// A login would help.
     pub needs_login: bool,
-    /// The last line on the standard error of its process.
+    /// The last line on the standard error of its process, advice aside.
     pub last_words: Option<String>,
 }
 
@@ -107,12 +108,7 @@ impl Session {
                     retryable: fault.is_transient,
                     is_required: is_required(&report.name),
                     needs_login: fault.needs_login(),
-                    last_words: fault
-                        .stderr
-                        .lines()
-                        .rev()
-                        .find(|line| !line.trim().is_empty())
-                        .map(str::to_owned),
+                    last_words: last_words(&fault.stderr).map(str::to_owned),
                 });
             }
         }

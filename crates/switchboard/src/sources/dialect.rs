@@ -163,8 +163,8 @@ const SHARED: Fields = &[
     ("title", Nothing),
 ];
 
-/// Our own fields, and the other tools' names for them.
-const NATIVE: Fields = &[
+/// Our own fields, beside the shared ones.
+const OWN: Fields = &[
     ("timeout", Timeout(MILLISECONDS)),
     ("startupTimeout", StartupTimeout(MILLISECONDS)),
     ("idleTimeout", IdleTimeout(MILLISECONDS)),
@@ -177,6 +177,10 @@ const NATIVE: Fields = &[
     ("required", Required),
     ("lazy", Lazy),
     ("share", Share),
+];
+
+/// The other tools' names for them.
+const OTHER_NAMES: Fields = &[
     ("trust", Trust),
     ("autoApprove", AutoApprove),
     ("alwaysAllow", AutoApprove),
@@ -346,9 +350,9 @@ const PLAIN_TIMEOUT: Fields = &[("timeout", Timeout(MILLISECONDS))];
 pub(crate) fn of(provider: Provider) -> Dialect {
     use Provider as P;
     let (placeholders, fields): (Syntax, &'static [Fields]) = match provider {
-        P::Environment | P::Native | P::BuiltIn => (Syntax::Braced, &[NATIVE]),
+        P::Environment | P::Native | P::BuiltIn => (Syntax::Braced, &[OWN, OTHER_NAMES]),
         // Our settings hold servers in co-cli's shape, and our own fields besides.
-        P::Settings => (Syntax::Braced, &[CO_CLI, NATIVE]),
+        P::Settings => (Syntax::Braced, &[CO_CLI, OWN, OTHER_NAMES]),
         P::Omp | P::Xcsh | P::Pisces => (Syntax::Braced, &[OMP]),
         P::CoCli => (Syntax::Plain, &[CO_CLI]),
         P::Claude => (Syntax::Braced, &[CLAUDE]),
@@ -371,7 +375,7 @@ pub(crate) fn of(provider: Provider) -> Dialect {
         P::Crush => (Syntax::Shell, &[CRUSH]),
         P::VsCode => (Syntax::Editor, &[VSCODE]),
         // Claude Code's project file first of all, but everybody's in practice.
-        P::McpJson => (Syntax::Braced, &[CLAUDE, NATIVE, OMP, COPILOT]),
+        P::McpJson => (Syntax::Braced, &[CLAUDE, OWN, OTHER_NAMES, OMP, COPILOT]),
     };
     let bare_url = match provider {
         P::Gemini | P::Qwen | P::Cline => Remote::Sse,
@@ -379,6 +383,11 @@ pub(crate) fn of(provider: Provider) -> Dialect {
     };
     let sse_by_path = matches!(provider, P::CoCli | P::Settings);
     Dialect { placeholders, bare_url, sse_by_path, fields }
+}
+
+/// Whether it is one of our own fields, which other tools' files need not know.
+pub(crate) fn is_own(field: &str) -> bool {
+    OWN.iter().any(|(name, _)| *name == field)
 }
 
 impl Dialect {

@@ -7,7 +7,7 @@ mod conduct;
 mod connection;
 mod login;
 
-use super::dialect::{Dialect, Meaning};
+use super::dialect::{self, Dialect, Meaning};
 use super::nearest::nearest;
 use super::tree::{Key, LastKeys, Node, Value};
 use crate::declared::{Auth, Declared, InheritEnv, Remote, Switch, TransportName};
@@ -15,7 +15,7 @@ use crate::origin::Origin;
 use crate::problem::{Code, Problem};
 use crate::provider::Provider;
 use crate::template::{PartRef, Syntax, Template};
-use crate::visible::excerpt;
+use crate::visible::{excerpt, shell_word};
 
 /// What came of one entry.
 pub(super) enum Outcome {
@@ -335,6 +335,14 @@ impl Reader<'_> {
     }
 
     fn unknown(&mut self, key: &str) {
+        if dialect::is_own(key) {
+            let label = self.origin.provider.label();
+            let message = format!(
+                "`{key}` counts in Switchboard's own files, and is not a known field in those of {label}"
+            );
+            let hint = format!("switchboard import {}, then write it there", shell_word(self.name));
+            return self.report(Problem::new(Code::UnknownField, message).hint(hint));
+        }
         let problem =
             Problem::new(Code::UnknownField, format!("`{}` is not a known field", excerpt(key, 60)));
         let known = || self.dialect.known().map(|(name, _)| name);

@@ -138,6 +138,8 @@ pub enum Step {
     Connect,
     /// The certificate or the encryption.
     Tls,
+    /// Whoever answers does not encrypt at all.
+    NoTls,
     /// The connection broke.
     Transfer,
 }
@@ -348,6 +350,9 @@ impl fmt::Display for Cause {
                 write!(f, "the address answers with `{content_type}`, not with MCP")
             }
             Self::Redirected { from, to } => write!(f, "{from} redirects to {to}"),
+            Self::Unreachable { url, step: Step::NoTls, .. } => {
+                write!(f, "cannot reach {url}: it does not speak TLS there")
+            }
             Self::Unreachable { url, step, why } => write!(f, "cannot reach {url}: {} {why}", step.word()),
             Self::CutOff => f.write_str("the answer was cut off"),
             Self::SessionLost => f.write_str("the server forgot the session"),
@@ -366,7 +371,7 @@ impl Step {
         match self {
             Self::Dns => "name lookup:",
             Self::Connect => "connect:",
-            Self::Tls => "TLS:",
+            Self::Tls | Self::NoTls => "TLS:",
             Self::Transfer => "transfer:",
         }
     }
@@ -453,6 +458,7 @@ impl Explain for Error {
                 "check the address; MCP endpoints often end in /mcp or /sse"
             }
             Cause::Redirected { .. } => "write the address it points to into `url`, if you trust it",
+            Cause::Unreachable { step: Step::NoTls, .. } => "is it `http://`?",
             Cause::Unreachable { step: Step::Tls, .. } => "check the certificate and the system's clock",
             Cause::Unreachable { .. } => "check the address, that the server runs, and the proxy variables",
             Cause::Version { .. } => "update the server or Switchboard",

@@ -104,7 +104,8 @@ pub(crate) fn failure(error: &reqwest::Error, url: &Url) -> (Cause, bool) {
     let step = if lower.contains("dns error") {
         Step::Dns
     } else if is_encryption(error, &lower, url) {
-        Step::Tls
+        // The words of rustls for an answer that is none of its own.
+        if lower.contains("invalidcontenttype") { Step::NoTls } else { Step::Tls }
     } else if error.is_connect() {
         Step::Connect
     } else {

@@ -259,7 +259,9 @@ async fn each_obstacle_on_the_way_is_named() {
     // A server that speaks plain text where encryption is expected.
     let (failure, step) =
         unreachable(&format!("https://{}/mcp", answering(b"HTTP/1.1 400 Bad Request\r\n\r\n"))).await;
-    assert_eq!(step, Obstacle::Tls, "{failure:?}");
+    assert_eq!(step, Obstacle::NoTls, "{failure:?}");
+    assert!(failure.error.to_string().ends_with("/mcp: it does not speak TLS there"), "{failure:?}");
+    assert_eq!(failure.error.hint().unwrap(), "is it `http://`?");
 
     // One that takes the connection and hangs up.
     let failure = dial(&format!("http://{}/mcp", answering(b"")), Remote::Http, &terms()).await.unwrap_err();
