@@ -14,19 +14,15 @@ pub(super) use Switch::{Off, On};
 pub(super) fn run(context: &Context, name: &str, to: Switch) -> Result<Outcome, CommandError> {
     let discovery = context.discover();
     let word = if to == On { "enabled" } else { "disabled" };
-    let (origin, conduct, now) = match discovery.server(name) {
-        Some(server) => (&server.origin, conduct(server), Some(server.switch)),
+    let (origin, conduct, now) = if let Some(server) = discovery.server(name) {
+        (&server.origin, conduct(server), Some(server.switch))
+    } else if let Some(aside) = discovery.shadowed.iter().find(|aside| aside.name == name) {
         // A duplicate has no state of its own, but it can be switched off.
-        None => match discovery.shadowed.iter().find(|aside| aside.name == name) {
-            Some(aside) => {
-                let conduct = aside.definition.as_ref().map(|spec| spec.conduct.clone()).unwrap_or_default();
-                (&aside.origin, conduct, None)
-            }
-            None => {
-                online::say_what_is_lost(context, &discovery);
-                return Err(unknown_server(&discovery, name));
-            }
-        },
+        let conduct = aside.definition.as_ref().map(|spec| spec.conduct.clone()).unwrap_or_default();
+        (&aside.origin, conduct, None)
+    } else {
+        online::say_what_is_lost(context, &discovery);
+        return Err(unknown_server(&discovery, name));
     };
     if now == Some(to) {
         context.printer.remark(&format!("`{name}` is already {word}"));
